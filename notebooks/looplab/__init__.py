@@ -1,1 +1,26 @@
-"""The bench of the notebooks: widgets, plots, checks and worlds. A reader need not study it."""
+"""The bench of the notebooks: widgets, plots, checks and worlds. A reader need not study it.
+
+Names are loaded when they are first used, so that a notebook without widgets does not wait for them.
+"""
+
+import importlib
+
+_HOME = {
+    "transcript": "show", "trace": "show", "table": "show",
+    "play": "player",
+    "you_are_the_model": "seat",
+    "validator_bench": "benches", "call_bench": "benches", "script_builder": "benches", "exits_bench": "benches",
+    "predict": "predict",
+    "check": "exercises", "hint": "exercises", "solution": "exercises", "progress": "exercises",
+    "judge": "judging",
+}
+
+
+def __getattr__(name: str):
+    if name in _HOME:
+        return getattr(importlib.import_module(f"looplab.{_HOME[name]}"), name)
+    raise AttributeError(f"looplab has no {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOME)
