@@ -191,14 +191,17 @@ def message_list(messages: Sequence[Any], new: Collection[int] = (), seen: int =
     return f"<div {region}><ol>{''.join(rows)}</ol></div>"
 
 
-def specs_html(specs: Iterable[Any]) -> str:
+def specs_html(specs: Sequence[Any]) -> str:
     """Return the specs of the tools, folded; in a widget of its own, so that it stays open once it is."""
-    tools = "".join(f'<div class="ll-spec"><h4>{escape(spec.get("name"))}</h4><p>{escape(spec.get("description"))}</p>'
-                    f'<p>{code(json_text(spec.get("parameters")))}</p></div>' for spec in (specs := list(specs)))
     if not specs:
         return '<p class="ll-specs">No tool is shown to the model.</p>'
     shown = f"{plural(len(specs), 'tool')} {'is' if len(specs) == 1 else 'are'} shown to the model with every call"
-    return f'<details class="ll-specs"><summary>{shown}</summary>{tools}</details>'
+    return f'<details class="ll-specs"><summary>{shown}</summary>{"".join(map(_spec, specs))}</details>'
+
+
+def _spec(spec: Any) -> str:
+    name, about = escape(spec.get("name")), escape(spec.get("description"))
+    return f'<div class="ll-spec"><h4>{name}</h4><p>{about}</p><p>{code(json_text(spec.get("parameters")))}</p></div>'
 
 
 def meter(steps: int, max_steps: int | None, spent: int | None, budget: int | None,
@@ -215,7 +218,8 @@ def meter(steps: int, max_steps: int | None, spent: int | None, budget: int | No
         right = f'<p>{_key("spent", spent, " tokens")}</p>'
     elif spent is not None:
         about = "–" if prompt is None else f"about {prompt:,}"
-        keys = _key("spent", spent) + _key("next", about, name="next prompt") + _key("limit", budget, " tokens", "budget")
+        keys = _key("spent", spent) + _key("next", about, name="next prompt")
+        keys += _key("limit", budget, " tokens", name="budget")
         said = escape(_tokens_text(spent, budget, prompt))
         bar = _bar(spent, budget, prompt or 0, max(scale, budget, spent + (prompt or 0)))
         right = f'<p>{keys}</p><div class="ll-bar" role="img" aria-label="{said}">{bar}</div>'
