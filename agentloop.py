@@ -10,6 +10,7 @@ The loop touches the world through these two functions only, and whatever else a
 them. The message list is the trace. Standard library only; `python agentloop.py` runs the demo.
 """
 
+
 from __future__ import annotations
 
 
@@ -135,11 +136,29 @@ import math
 JSON_TYPES = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
 
 
+def has_type(value: Any, types: tuple[type, ...]) -> bool:
+    """Say whether a decoded JSON value has one of the types; a bool is no number, and NaN is not JSON.
+
+    Source: RFC 8259, sections 3 and 6.
+    """
+    if isinstance(value, bool):  # first, because True is an int to Python
+        return bool in types
+    return isinstance(value, types) and not (isinstance(value, float) and not math.isfinite(value))
+
+
 class SchemaError(ValueError, AssertionError):
     """A tool that cannot be registered, or a schema that cannot be checked.
 
     A bad schema is a bad value; the second base lets tests written for an assert pass.
     """
+
+
+def types_of(name: str, rule: Any) -> tuple[type, ...]:
+    """Return the Python types that fit an argument's rule; raise SchemaError if its type cannot be checked."""
+    json_type = rule.get("type") if isinstance(rule, dict) else None
+    if not isinstance(json_type, str) or json_type not in JSON_TYPES:
+        raise SchemaError(f"argument {name!r}: unsupported type {json_type!r}; the types are {', '.join(JSON_TYPES)}")
+    return JSON_TYPES[json_type]
 
 
 def validate_args(args: Any, schema: Json) -> str | None:
@@ -160,24 +179,6 @@ def validate_args(args: Any, schema: Json) -> str | None:
         if not has_type(value, types_of(name, properties[name])):
             return f"argument {name!r} must be of type {properties[name]['type']}"
     return None
-
-
-def types_of(name: str, rule: Any) -> tuple[type, ...]:
-    """Return the Python types that fit an argument's rule; raise SchemaError if its type cannot be checked."""
-    json_type = rule.get("type") if isinstance(rule, dict) else None
-    if not isinstance(json_type, str) or json_type not in JSON_TYPES:
-        raise SchemaError(f"argument {name!r}: unsupported type {json_type!r}; the types are {', '.join(JSON_TYPES)}")
-    return JSON_TYPES[json_type]
-
-
-def has_type(value: Any, types: tuple[type, ...]) -> bool:
-    """Say whether a decoded JSON value has one of the types; a bool is no number, and NaN is not JSON.
-
-    Source: RFC 8259, sections 3 and 6.
-    """
-    if isinstance(value, bool):  # first, because True is an int to Python
-        return bool in types
-    return isinstance(value, types) and not (isinstance(value, float) and not math.isfinite(value))
 
 
 def check_schema(schema: Any) -> None:
@@ -209,6 +210,52 @@ import re
 from collections.abc import Iterator
 
 Execute = Callable[[ToolCall], str]
+
+
+def to_json(value: Any) -> str:
+    """Write JSON text; raise TypeError or ValueError for what JSON has not, like NaN or a key that is no text.
+
+    Source: RFC 8259.
+    """
+    for key in keys(value):
+        if not isinstance(key, str):
+            raise TypeError(f"keys must be text, not {key!r}")
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def keys(value: Any) -> Iterator[Any]:
+    """Yield the keys of every object in `value`."""
+    if isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from keys(item)
+
+
+def describe(error: BaseException) -> str:
+    """Name an exception's type and, where it has one, its text."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def check_function(fn: Any, parameters: Json) -> None:
+    """Raise TypeError unless `fn` is a plain function that takes the arguments of `parameters` by name."""
+    if not callable(fn):
+        raise TypeError(f"{fn!r} is not a function")
+    inner = inspect.unwrap(fn)
+    if any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in (inner, type(inner).__call__)):
+        raise TypeError("this loop does not run async functions; register a plain one")
+    for names in (parameters.get("required", []), parameters.get("properties", {})):
+        try:
+            inspect.signature(fn).bind(**dict.fromkeys(names))
+        except TypeError:
+            raise TypeError(f"its function cannot be called with the arguments {sorted(names)}") from None
+        except ValueError:  # some built-in functions have no signature
+            return
 
 
 class ToolRegistry:
@@ -268,52 +315,6 @@ class ToolRegistry:
     def __call__(self, call: ToolCall) -> str:
         """Run a call as the loop does: registry(call)."""
         return self.execute(call.name, call.args)
-
-
-def check_function(fn: Any, parameters: Json) -> None:
-    """Raise TypeError unless `fn` is a plain function that takes the arguments of `parameters` by name."""
-    if not callable(fn):
-        raise TypeError(f"{fn!r} is not a function")
-    inner = inspect.unwrap(fn)
-    if any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in (inner, type(inner).__call__)):
-        raise TypeError("this loop does not run async functions; register a plain one")
-    for names in (parameters.get("required", []), parameters.get("properties", {})):
-        try:
-            inspect.signature(fn).bind(**dict.fromkeys(names))
-        except TypeError:
-            raise TypeError(f"its function cannot be called with the arguments {sorted(names)}") from None
-        except ValueError:  # some built-in functions have no signature
-            return
-
-
-def describe(error: BaseException) -> str:
-    """Name an exception's type and, where it has one, its text."""
-    try:
-        text = str(error)
-    except Exception:
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def to_json(value: Any) -> str:
-    """Write JSON text; raise TypeError or ValueError for what JSON has not, like NaN or a key that is no text.
-
-    Source: RFC 8259.
-    """
-    for key in keys(value):
-        if not isinstance(key, str):
-            raise TypeError(f"keys must be text, not {key!r}")
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
-
-
-def keys(value: Any) -> Iterator[Any]:
-    """Yield the keys of every object in `value`."""
-    if isinstance(value, dict):
-        yield from value
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from keys(item)
 
 
 WEATHER_TASK = "How hot is Pune in Fahrenheit?"
@@ -387,18 +388,6 @@ def open_calls(messages: list[Json]) -> list[ToolCall]:
     return []
 
 
-def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
-    """Return the message that records a reply; the calls of a reply with a stop reason are left out.
-
-    Raises ValueError if the model returned something else than a ModelReply.
-    """
-    if not hasattr(reply, "tool_calls") or not isinstance(reply.content or "", str):
-        raise ValueError(f"the model must return a ModelReply whose content is text, not {reply!r}")
-    calls = [] if reply.stop_reason else reply.tool_calls or []
-    records = [record_call(call, taken_ids) for call in calls]
-    return {"role": "assistant", "content": reply.content or "", "tool_calls": records}
-
-
 def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
     """Return a call as the list keeps it: an id of its own, a name that is text, arguments that are JSON.
 
@@ -414,6 +403,18 @@ def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
     except Exception as error:
         record |= {"args": repr(call.args), "error": f"arguments are not JSON: {describe(error)}"}
     return record | {"error": call.error} if call.error else record
+
+
+def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
+    """Return the message that records a reply; the calls of a reply with a stop reason are left out.
+
+    Raises ValueError if the model returned something else than a ModelReply.
+    """
+    if not hasattr(reply, "tool_calls") or not isinstance(reply.content or "", str):
+        raise ValueError(f"the model must return a ModelReply whose content is text, not {reply!r}")
+    calls = [] if reply.stop_reason else reply.tool_calls or []
+    records = [record_call(call, taken_ids) for call in calls]
+    return {"role": "assistant", "content": reply.content or "", "tool_calls": records}
 
 
 Watch = Callable[[Json], None]
