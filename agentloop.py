@@ -30,8 +30,8 @@ Json = dict[str, Any]
 class ToolCall:
     """A request by the model to run one tool.
 
-    `args` is the decoded JSON object. `error` is set by an adapter that could not decode the call:
-    then nothing runs, and the observation is "ERROR: " and this text.
+    `args` is the decoded JSON object. `error` is set by an adapter that could not decode the call: then the loop
+    runs nothing, and the observation is "ERROR: " and this text.
     """
 
     id: str
@@ -80,6 +80,11 @@ def final(text: str) -> ModelReply:
     return ModelReply(text)
 
 
+def since_reply(messages: list[Json]) -> list[Json]:
+    """Return the messages after the last reply, newest first: what the model has not reacted to yet."""
+    return list(takewhile(lambda message: message["role"] != "assistant", reversed(messages)))
+
+
 def after(expected: str, reply: ModelReply) -> Model:
     """Write a scripted step that replies only if a message since the last reply contains `expected`.
 
@@ -87,7 +92,7 @@ def after(expected: str, reply: ModelReply) -> Model:
     """
 
     def step(messages: list[Json], specs: list[Json]) -> ModelReply:
-        news = [m["content"] for m in takewhile(lambda m: m["role"] != "assistant", reversed(messages))]
+        news = [message["content"] for message in since_reply(messages)]
         if not any(expected in text for text in news):
             raise AssertionError(f"the script expected {expected!r} in what came since the last reply: {news}")
         return reply
@@ -114,7 +119,7 @@ class ScriptedModel:
         self._shown = list(messages)
         self._calls.append((copies, len(messages)))
         if len(self._calls) > len(self._steps):
-            raise AssertionError(f"script ran out: it has {len(self._steps)} replies, this is call {len(self._calls)}")
+            raise AssertionError(f"script ran out: call {len(self._calls)} of {len(self._steps)}")
         step = self._steps[len(self._calls) - 1]
         return step(messages, specs) if callable(step) else step
 
@@ -167,7 +172,7 @@ def validate_args(args: Any, schema: Json) -> str | None:
     Raises SchemaError for a type that is not in JSON_TYPES. Stricter than JSON Schema in two ways: an argument
     that is not in the schema is refused, and 3.0 is not an integer.
     """
-    if not isinstance(args, dict):
+    if not isinstance(args, dict) or not all(isinstance(name, str) for name in args):
         return "arguments must be a JSON object"
     for name in schema.get("required", []):
         if name not in args:
@@ -192,22 +197,25 @@ def check_schema(schema: Any) -> None:
         raise SchemaError('parameters must be like {"type": "object", "properties": {...}, "required": [...]}')
     for name, rule in properties.items():
         types_of(name, rule)
-    describing = {"type", "title", "description", "default"}
-    enforced = describing | {"properties", "required", "additionalProperties"}
-    for rule, known in [(schema, enforced), *((rule, describing) for rule in properties.values())]:
-        if unknown := [keyword for keyword in rule if keyword not in known]:
-            raise SchemaError(f"unsupported keyword {unknown[0]!r}: it would be shown to the model, but not checked")
+        check_keywords(rule, set())
+    check_keywords(schema, {"properties", "required", "additionalProperties"})
     if unknown := [name for name in required if name not in list(properties)]:
         raise SchemaError(f"required names {unknown[0]!r}, which is not in properties")
     if schema.get("additionalProperties", False) is not False:
         raise SchemaError("additionalProperties can only be false: unknown arguments are refused")
 
 
+def check_keywords(rule: Json, enforced: set[str]) -> None:
+    """Raise SchemaError for a keyword that is neither enforced nor only a description."""
+    for keyword in rule:
+        if keyword not in enforced | {"type", "title", "description", "default"}:
+            raise SchemaError(f"unsupported keyword {keyword!r}: it would be shown to the model, but not checked")
+
+
 # --- 3 · Registry · notebooks/03_registry.ipynb ---------------------------------------------------------------
 
 import inspect
 import re
-from collections.abc import Iterator
 
 Execute = Callable[[ToolCall], str]
 
@@ -215,45 +223,48 @@ Execute = Callable[[ToolCall], str]
 def to_json(value: Any) -> str:
     """Write JSON text; raise TypeError or ValueError for what JSON has not, like NaN or a key that is no text.
 
-    Source: RFC 8259.
+    Source: RFC 8259, which also lets an implementation limit the depth of nesting.
     """
-    for key in keys(value):
-        if not isinstance(key, str):
-            raise TypeError(f"keys must be text, not {key!r}")
+    check_keys(value)
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def keys(value: Any) -> Iterator[Any]:
-    """Yield the keys of every object in `value`."""
-    if isinstance(value, dict):
-        yield from value
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from keys(item)
+def check_keys(value: Any, depth: int = 100) -> None:
+    """Raise TypeError for a key that is no text, ValueError for what is nested deeper than `depth`."""
+    if depth < 0:
+        raise ValueError("it is nested too deeply")
+    for key in value if isinstance(value, dict) else ():
+        if not isinstance(key, str):
+            raise TypeError(f"keys must be text, not {written(key)}")
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+        check_keys(item, depth - 1)
+
+
+def written(value: Any, write: Callable[[Any], str] = repr) -> str:
+    """Write a value as text, or name its type where that fails."""
+    try:
+        return write(value)
+    except Exception:
+        return type(value).__name__
 
 
 def describe(error: BaseException) -> str:
     """Name an exception's type and, where it has one, its text."""
-    try:
-        text = str(error)
-    except Exception:
-        text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    name, text = type(error).__name__, written(error, str)
+    return name if text in ("", name) else f"{name}: {text}"
 
 
 def check_function(fn: Any, parameters: Json) -> None:
     """Raise TypeError unless `fn` is a plain function that takes the arguments of `parameters` by name."""
-    if not callable(fn):
-        raise TypeError(f"{fn!r} is not a function")
-    inner = inspect.unwrap(fn)
-    if any(inspect.iscoroutinefunction(f) or inspect.isasyncgenfunction(f) for f in (inner, type(inner).__call__)):
-        raise TypeError("this loop does not run async functions; register a plain one")
+    inner = inspect.unwrap(getattr(fn, "func", fn))
+    for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction):
+        if test(inner) or test(type(inner).__call__):
+            raise TypeError("this loop does not run async or generator functions; register a plain one")
     for names in (parameters.get("required", []), parameters.get("properties", {})):
         try:
             inspect.signature(fn).bind(**dict.fromkeys(names))
         except TypeError:
-            raise TypeError(f"its function cannot be called with the arguments {sorted(names)}") from None
+            raise TypeError(f"{written(fn)} cannot be called with the arguments {sorted(names)}") from None
         except ValueError:  # some built-in functions have no signature
             return
 
@@ -271,7 +282,7 @@ class ToolRegistry:
     def register(self, name: str, description: str, parameters: Json, fn: Callable[..., Any]) -> None:
         """Add a tool, or raise SchemaError if its calls could fail for a fault that is ours and not the model's."""
         if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
-            raise SchemaError(f"the tool name {name!r} must be 1 to 64 of a-z, A-Z, 0-9, _ and -")
+            raise SchemaError(f"the tool name {written(name)} must be 1 to 64 of a-z, A-Z, 0-9, _ and -")
         if name in self._specs:
             raise SchemaError(f"the tool name {name!r} is taken")
         try:
@@ -290,7 +301,7 @@ class ToolRegistry:
     def check(self, name: Any, args: Any) -> str | None:
         """Return None if the call could run, else the observation that says why not; nothing is run."""
         if not isinstance(name, str) or name not in self._specs:
-            return f"ERROR: unknown tool {name!r}. Available tools: {sorted(self._specs)}"
+            return f"ERROR: unknown tool {written(name)}. Available tools: {sorted(self._specs)}"
         parameters = self._specs[name]["parameters"]
         if problem := validate_args(args, parameters):
             return f"ERROR: {problem}. {name} expects {to_json(parameters.get('properties', {}))}"
@@ -379,30 +390,29 @@ def count_tokens(obj: Any) -> int:
 
 def open_calls(messages: list[Json]) -> list[ToolCall]:
     """Return, as copies, the calls of the last reply that have no observation yet, in order."""
-    answered = set()
-    for message in reversed(messages):
-        if message["role"] == "tool":
-            answered.add(message["tool_call_id"])
-        elif message["role"] == "assistant":
-            return [ToolCall(**deepcopy(c)) for c in message["tool_calls"] if c["id"] not in answered]
-    return []
+    news = since_reply(messages)
+    answered = {message.get("tool_call_id") for message in news}
+    last_reply = messages[-len(news) - 1] if len(news) < len(messages) else {"tool_calls": []}
+    return [ToolCall(**deepcopy(c)) for c in last_reply["tool_calls"] if c["id"] not in answered]
 
 
 def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
     """Return a call as the list keeps it: an id of its own, a name that is text, arguments that are JSON.
 
-    Adds the id to `taken_ids`. Arguments that are not JSON become text, and `error` says why they cannot run.
+    Adds the id to `taken_ids`. What is not JSON becomes text, and `error` says why the call cannot run.
     """
-    name = call.name if isinstance(call.name, str) else repr(call.name)
-    record: Json = {"id": call.id, "name": name, "args": call.args}
-    if not isinstance(call.id, str) or not call.id or call.id in taken_ids:
-        record["id"] = next(i for n in count(len(taken_ids) + 1) if (i := f"call_{n}") not in taken_ids)
-    taken_ids.add(record["id"])
+    call_id, name, error = call.id, call.name, call.error and str(call.error)
+    args: Any = call.args
+    if not isinstance(call_id, str) or not call_id or call_id in taken_ids:
+        call_id = next(i for n in count(len(taken_ids) + 1) if (i := f"call_{n}") not in taken_ids)
+    taken_ids.add(call_id)
     try:
-        to_json(call.args)
-    except Exception as error:
-        record |= {"args": repr(call.args), "error": f"arguments are not JSON: {describe(error)}"}
-    return record | {"error": call.error} if call.error else record
+        to_json(args)
+    except Exception as problem:
+        args, error = written(args), error or f"arguments are not JSON: {describe(problem)}"
+    if not isinstance(name, str):
+        name, error = written(name), error or "the tool name must be text"
+    return {"id": call_id, "name": name, "args": args} | ({"error": error} if error else {})
 
 
 def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
@@ -410,11 +420,18 @@ def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
 
     Raises ValueError if the model returned something else than a ModelReply.
     """
-    if not hasattr(reply, "tool_calls") or not isinstance(reply.content or "", str):
-        raise ValueError(f"the model must return a ModelReply whose content is text, not {reply!r}")
+    if not hasattr(reply, "tool_calls") or not isinstance(reply.content or "", str) or reply.stop_reason == "done":
+        raise ValueError(f"the model must return a ModelReply with text as content, not {written(reply)}")
     calls = [] if reply.stop_reason else reply.tool_calls or []
     records = [record_call(call, taken_ids) for call in calls]
     return {"role": "assistant", "content": reply.content or "", "tool_calls": records}
+
+
+def observation(call: ToolCall, content: str) -> Json:
+    """Return the one message that answers `call`; raise ValueError if its content is not text."""
+    if not isinstance(content, str):
+        raise ValueError(f"execute must return the observation as text, not {written(content)}")
+    return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content}
 
 
 Watch = Callable[[Json], None]
@@ -433,17 +450,17 @@ class Run:
         self._chars = 0
         self._ids: set[str] = set()
 
-    def append(self, message: Json, told: bool = False) -> None:
-        """Append a copy of `message`, and tell `watch` unless it was told before."""
-        text = json.dumps(message, ensure_ascii=False)
-        self._copies.append(json.loads(text))
-        self._chars += len(text) + len(", ")
-        self._ids.update(c["id"] for c in message.get("tool_calls", []))
-        self.messages.append(json.loads(text))
-        watch, self._watch = self._watch, None  # one that raises is not told of the closing messages
-        if watch and not told:
-            watch(json.loads(text))
-        self._watch = watch
+    def append(self, *messages: Json, told: bool = False) -> None:
+        """Append copies of some messages, then show each to `watch` unless it was told before."""
+        for message in messages:
+            text = json.dumps(message, ensure_ascii=False)
+            self.messages.append(json.loads(text))
+            self._copies.append(json.loads(text))
+            self._chars += len(text) + len(", ")
+            self._ids.update(c["id"] for c in message.get("tool_calls", []))
+        if self._watch is not None and not told:
+            for message in messages:
+                self._watch(deepcopy(message))
 
     def shown(self) -> list[Json]:
         """Return what the model is given: a new list of copies."""
@@ -456,20 +473,14 @@ class Run:
     def take(self, reply: ModelReply, prompt: int) -> None:
         """Count a reply and append it; its usage, where it has one, replaces the estimate."""
         message = record_reply(reply, self._ids)
-        self.steps += 1
         self.spent += reply.usage.prompt + reply.usage.reply if reply.usage else prompt + count_tokens(message)
+        self.steps += 1
         self.append(message)
-
-    def observe(self, call: ToolCall, content: str) -> None:
-        """Append the one message that answers `call`."""
-        if not isinstance(content, str):
-            raise ValueError(f"execute must return the observation as text, not {content!r}")
-        self.append({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content})
 
     def close(self, first: str, rest: str) -> None:
         """Answer the open calls with two texts, so that a provider accepts the list."""
-        for call, text in zip(open_calls(self.messages), chain([first], repeat(rest))):
-            self.observe(call, text)
+        texts = chain([first], repeat(rest))
+        self.append(*(observation(call, text) for call, text in zip(open_calls(self.messages), texts)))
 
     def end(self, status: str) -> AgentResult:
         """Return the result; only a run that is done has an answer."""
@@ -478,6 +489,8 @@ class Run:
 
 
 # --- 5 · Exits · notebooks/05_exits.ipynb ---------------------------------------------------------------------
+
+from contextlib import suppress
 
 WAITING = "waiting_for_approval"  # the one exit that leaves calls open, because they have not started
 INTERRUPTED = "ERROR: interrupted; it may have taken effect"
@@ -491,6 +504,8 @@ class Stop(Exception):
     """
 
     def __init__(self, status: str, why: str = "") -> None:
+        if status in ("", "done"):
+            raise ValueError("a wrapper ends a run with a status of its own; only a final answer makes it done")
         super().__init__(f"{status}: {why}" if why else status)
         self.status, self.why = status, why
 
@@ -525,17 +540,16 @@ def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, ma
         raise ValueError("max_steps and token_budget must be at least 1")
     if result.status == "done":
         raise ValueError("this run is done; begin a new one with run_agent")
-    execute, specs = execute or registry, registry.specs()
-    run, specs_tokens = Run(result.steps, result.tokens, watch), count_tokens(specs)
+    run, specs = Run(result.steps, result.tokens, watch), registry.specs()
+    execute, specs_tokens = registry if execute is None else execute, count_tokens(specs)
     try:
         try:
-            for message in result.messages:
-                run.append(message, told=bool(result.status))
+            run.append(*result.messages, told=bool(result.status))
             if result.status != WAITING:
                 run.close(INTERRUPTED, INTERRUPTED)
             while True:
                 for call in open_calls(run.messages):
-                    run.observe(call, f"ERROR: {call.error}" if call.error else execute(call))
+                    run.append(observation(call, f"ERROR: {call.error}" if call.error else execute(call)))
                 if run.steps >= max_steps:
                     return run.end("step_limit")
                 prompt = specs_tokens + run.tokens()
@@ -550,7 +564,8 @@ def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, ma
                 run.close(f"ERROR: {stop.why or stop.status}", NOT_RUN)
             return run.end(stop.status)
     except BaseException as error:
-        run.close(INTERRUPTED, NOT_RUN)
+        with suppress(BaseException):  # `watch` may raise too; it is the first exception that goes on
+            run.close(INTERRUPTED, NOT_RUN)
         vars(error)["result"] = run.end("interrupted")
         raise
 
@@ -564,8 +579,9 @@ def trace_rows(result: AgentResult, specs: list[Json]) -> list[list[str]]:
     spent = 0
     for i, message in enumerate(result.messages):
         if message["role"] == "assistant":
+            calls = message["tool_calls"]
             spent += count_tokens(specs) + count_tokens(result.messages[:i]) + count_tokens(message)
-            asked = [f"{c['name']}({', '.join(f'{k}={v!r}' for k, v in c['args'].items())})" for c in message["tool_calls"]]
+            asked = [f"{c['name']}({json.dumps(c['args'], ensure_ascii=False)})" for c in calls]
             rows.append([str(len(rows) + 1), " ".join(asked) or message["content"], "", str(spent)])
         elif message["role"] == "tool":
             rows[-1][2] += message["content"]
@@ -587,7 +603,7 @@ def main() -> None:
         ("the reply is cut off", [script[0], cut_off], 8, 4000),
         ("Ctrl-C", [script[0], ctrl_c], 8, 4000),
     ]
-    layout = "{:<5} {:<26} {:<34} {:>6}"
+    layout = "{:<5} {:<31} {:<33} {:>6}"
     print(WEATHER_TASK, "", layout.format("step", "decision", "observation", "tokens"), sep="\n")
     for title, replies, max_steps, token_budget in runs:
         registry, _ = weather_world()
@@ -598,7 +614,8 @@ def main() -> None:
             result = vars(error)["result"]
         for row in trace_rows(result, registry.specs()):
             print(layout.format(*row))
-        print(f"{title}: exit {result.status}, {result.steps} of {max_steps} steps, {result.tokens} of {token_budget} tokens\n")
+        used = f"{result.steps} of {max_steps} steps, {result.tokens} of {token_budget} tokens"
+        print(f"{title}: exit {result.status}, {used}\n")
 
 
 if __name__ == "__main__":
