@@ -1,0 +1,97 @@
+"""The notebooks are the source of agentloop.py: their cells join to it, and each notebook leaves a working file."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from looplab import weave
+from looplab.weave import AGENTLOOP, Cell, explain_difference, find_cells, split_file
+
+ROOT = AGENTLOOP.parent
+CELLS = find_cells("agentloop")
+BUILDING = sorted({cell.notebook for cell in CELLS})
+
+
+def write_notebook(path: Path, sources: dict[str, str]) -> Path:
+    """Write a notebook of cells tagged agentloop, by id, which is all that weaving reads."""
+    cells: list[dict[str, Any]] = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": ["# Title"]}]
+    for cell_id, source in sources.items():
+        metadata = {"tags": ["agentloop"]}
+        cells.append({"cell_type": "code", "id": cell_id, "metadata": metadata, "source": source.splitlines(True)})
+    path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
+    return path
+
+
+def test_agentloop_py_is_the_joined_agentloop_cells_byte_for_byte() -> None:
+    woven_part, _ = split_file(AGENTLOOP.read_bytes().decode("utf-8"))
+    difference = explain_difference(CELLS, woven_part)
+    assert not difference, difference
+
+
+def test_the_first_cells_are_the_docstring_and_the_future_import() -> None:
+    head = ast.parse(weave.weave(CELLS[:2]))
+    assert ast.get_docstring(head) and ast.unparse(head.body[1:]) == "from __future__ import annotations"
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: f"{cell.notebook.stem}-{cell.id}")
+def test_an_agentloop_cell_holds_whole_top_level_units(cell: Cell) -> None:
+    compile(cell.source, str(cell), "exec")
+    assert cell.source == cell.source.strip(), f"{cell} begins or ends with an empty line or a space"
+    assert "draft" not in cell.tags, f"{cell} cannot be both: a draft is what agentloop.py does not keep"
+
+
+@pytest.mark.parametrize("notebook", BUILDING, ids=lambda notebook: notebook.stem)
+def test_the_file_as_of_a_notebook_with_its_whole_drafts_passes_that_stage(notebook: Path, tmp_path: Path) -> None:
+    so_far = [cell for cell in CELLS if cell.notebook <= notebook]
+    drafts = [cell for cell in find_cells("draft") if cell.notebook == notebook and "whole" in cell.tags]
+    file = tmp_path / "so_far.py"
+    file.write_text(weave.weave(so_far + drafts), encoding="utf-8")
+    stage = min(int(notebook.name[:2]), 5)
+    command = [sys.executable, "-m", "pytest", "tests/spec", f"--impl={file}", f"--stage={stage}", "-p", "no:cacheprovider"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=120)
+    assert run.returncode == 0, f"the file as of {notebook.name} does not pass stage {stage}:\n{run.stdout}{run.stderr}"
+
+
+def test_a_difference_names_notebook_and_cell_and_says_what_to_do(tmp_path: Path) -> None:
+    write_notebook(tmp_path / "01_one.ipynb", {"first": "a = 1", "second": "b = 2\nc = 3"})
+    write_notebook(tmp_path / "02_two.ipynb", {"third": "d = 4", "fourth": "e = 5"})
+    cells = find_cells("agentloop", tmp_path)
+    text = weave.weave(cells)
+    assert text == "a = 1\n\n\nb = 2\nc = 3\n\n\nd = 4\n\n\ne = 5\n"
+    assert explain_difference(cells, text) == ""
+    difference = explain_difference(cells, text.replace("c = 3", "c = 30").replace("e = 5\n", ""))
+    named = [line.strip() for line in difference.splitlines() if line.startswith("  notebooks/")]
+    assert named == ["notebooks/01_one.ipynb, cell second", "notebooks/02_two.ipynb, cell fourth"]
+    assert "-c = 30\n+c = 3\n" in difference
+    assert difference.endswith("edit the cell and run `python -m looplab.weave`.")
+
+
+@pytest.mark.parametrize("change", ["\n", " ", "x"])
+def test_one_more_byte_at_either_end_is_a_difference(change: str, tmp_path: Path) -> None:
+    write_notebook(tmp_path / "01_one.ipynb", {"first": "a = 1"})
+    cells = find_cells("agentloop", tmp_path)
+    assert explain_difference(cells, "a = 1\n" + change) and explain_difference(cells, change + "a = 1\n")
+    assert explain_difference(cells, "a = 1")
+
+
+def test_weaving_writes_the_file_that_the_cells_join_to(tmp_path: Path) -> None:
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "agentloop.py").write_text("old", encoding="utf-8")
+    write_notebook(tmp_path / "notebooks" / "01_one.ipynb", {"first": "a = 1", "second": "é = 2"})
+    assert weave.main(tmp_path / "notebooks") == 0
+    assert (tmp_path / "agentloop.py").read_bytes() == "a = 1\n\n\né = 2\n".encode()
+
+
+def test_weaving_leaves_the_file_if_a_cell_is_not_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "agentloop.py").write_text("old", encoding="utf-8")
+    write_notebook(tmp_path / "notebooks" / "01_one.ipynb", {"good": "a = 1", "half": "def half():"})
+    assert weave.main(tmp_path / "notebooks") == 1
+    assert "notebooks/01_one.ipynb, cell half: line 1 is not Python" in capsys.readouterr().out
+    assert (tmp_path / "agentloop.py").read_text(encoding="utf-8") == "old"
