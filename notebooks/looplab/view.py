@@ -325,6 +325,16 @@ def button(text: str, hook: str, on_click: Callable[[Any], Any], *classes: str, 
     return made
 
 
+def field(widget: Any, hook: str, *classes: str) -> Any:
+    """Return an input with its label above it, found by the class t-hook; its description is the label."""
+    return _named(widget, hook, ("ll-field", *classes))
+
+
+def switch(text: str, hook: str) -> widgets.Checkbox:
+    """Return a checkbox, off, with its text beside it."""
+    return _named(widgets.Checkbox(description=text, indent=False), hook, ("ll-switch",))
+
+
 def controls(*parts: Any) -> widgets.HBox:
     """Return a row of controls that wraps where it is narrow; a text among them becomes a label."""
     labelled = [area(f'<span class="ll-muted">{escape(p)}</span>') if isinstance(p, str) else p for p in parts]

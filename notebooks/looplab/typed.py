@@ -1,0 +1,81 @@
+"""Read the JSON that a person types, and say in plain words what keeps it from being JSON."""
+
+import json
+import re
+from typing import Any
+
+from agentloop import to_json
+from looplab.view import escape, mark, word
+
+CLOSERS = {"{": "}", "[": "]"}
+
+
+class NotJson(ValueError):
+    """A text that is not JSON yet; its sentence says what to change, with code between backticks."""
+
+
+def read_json(text: str) -> Any:
+    """Return the value that `text` holds, or raise NotJson.
+
+    Stricter than json.loads, as the loop is: NaN, infinity and half of a surrogate pair are not JSON.
+    """
+    try:
+        value = json.loads(text)
+        to_json(value).encode("utf-8")
+    except RecursionError:
+        raise NotJson("it is nested too deeply to be read.") from None
+    except ValueError as error:
+        raise NotJson(what_is_wrong(text, getattr(error, "pos", None))) from None
+    return value
+
+
+def what_is_wrong(text: str, position: int | None = None) -> str:
+    """Say in one sentence what is wrong with a text that is not JSON; `position` is where reading stopped.
+
+    In our own words: those of the interpreter differ from version to version.
+    """
+    bare, missing, in_text = outline(text)
+    end = bare.rstrip()
+    if not end:
+        return "nothing is typed. No arguments are written `{}`."
+    if in_text:
+        return 'a `"` is missing at the end of a text.'
+    if "'" in bare:
+        return 'text and names stand in double quotes, as in `"Pune"`.'
+    if re.search(r"\b(True|False|None)\b", bare):
+        return "JSON writes `true`, `false` and `null`."
+    if re.search(r"\b(NaN|Infinity)\b", bare):
+        return "`NaN` and `Infinity` are not JSON."
+    if comma := re.search(r",\s*([}\]])", bare):
+        return f"there is a comma too many before `{comma[1]}`."
+    if re.search(r"[^\W\d]\w*", re.sub(r"\b(true|false|null)\b|(?<=\d)[eE]", "", bare)):
+        return 'text and names stand in double quotes, as in `"Pune"`.'
+    if missing and end[-1] in ":,{[":
+        return f"it breaks off; the end must be `{missing[-1]}`."
+    if missing:
+        return f"a `{missing[-1]}` or `,` is missing at the end."
+    if position is None:
+        return "a number or a character in it cannot be written as JSON."
+    return f"it cannot be read from character {position + 1} on."
+
+
+def outline(text: str) -> tuple[str, list[str], bool]:
+    """Return `text` with its strings emptied, the closing brackets it lacks, and whether it ends inside a string."""
+    bare, missing, in_text, escaped = "", [], False, False
+    for char in text:
+        if in_text:
+            in_text, escaped = escaped or char != '"', not escaped and char == "\\"
+            continue
+        bare += char
+        in_text = char == '"'
+        if char in CLOSERS:
+            missing.append(CLOSERS[char])
+        elif missing and char == missing[-1]:
+            missing.pop()
+    return bare, missing, in_text
+
+
+def trouble(words: str, sentence: str) -> str:
+    """Return a line of HTML under a field that says what is wrong with what was typed, and that it is kept."""
+    shown = re.sub("`([^`]*)`", r"<code>\1</code>", escape(sentence))
+    return f'<p class="ll-note ll-bad">{mark("error")} {word(words, "error")} {shown} What you typed is kept.</p>'
