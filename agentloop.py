@@ -220,13 +220,18 @@ import re
 Execute = Callable[[ToolCall], str]
 
 
-def to_json(value: Any) -> str:
-    """Write JSON text; raise TypeError or ValueError for what JSON has not, like NaN or a key that is no text.
+def written(value: Any, write: Callable[[Any], str] = repr) -> str:
+    """Write a value as text, or name its type where that fails."""
+    try:
+        return write(value)
+    except Exception:
+        return type(value).__name__
 
-    Source: RFC 8259, which also lets an implementation limit the depth of nesting.
-    """
-    check_keys(value)
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+def describe(error: BaseException) -> str:
+    """Name an exception's type and, where it has one, its text."""
+    name, text = type(error).__name__, written(error, str)
+    return name if text in ("", name) else f"{name}: {text}"
 
 
 def check_keys(value: Any, depth: int = 100) -> None:
@@ -240,18 +245,13 @@ def check_keys(value: Any, depth: int = 100) -> None:
         check_keys(item, depth - 1)
 
 
-def written(value: Any, write: Callable[[Any], str] = repr) -> str:
-    """Write a value as text, or name its type where that fails."""
-    try:
-        return write(value)
-    except Exception:
-        return type(value).__name__
+def to_json(value: Any) -> str:
+    """Write JSON text; raise TypeError or ValueError for what JSON has not, like NaN or a key that is no text.
 
-
-def describe(error: BaseException) -> str:
-    """Name an exception's type and, where it has one, its text."""
-    name, text = type(error).__name__, written(error, str)
-    return name if text in ("", name) else f"{name}: {text}"
+    Source: RFC 8259, which also lets an implementation limit the depth of nesting.
+    """
+    check_keys(value)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def check_function(fn: Any, parameters: Json) -> None:
