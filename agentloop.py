@@ -10,7 +10,6 @@ The loop touches the world through these two functions only, and whatever else a
 them. The message list is the trace. Standard library only; `python agentloop.py` runs the demo.
 """
 
-
 from __future__ import annotations
 
 
@@ -234,24 +233,26 @@ def describe(error: BaseException) -> str:
     return name if text in ("", name) else f"{name}: {text}"
 
 
-def check_keys(value: Any, depth: int = 100) -> None:
-    """Raise TypeError for a key that is no text, ValueError for what is nested deeper than `depth`."""
+def check_json(value: Any, depth: int = 100) -> None:
+    """Raise TypeError for a key that is no text, ValueError for NaN, infinity, or nesting deeper than `depth`."""
     if depth < 0:
         raise ValueError("it is nested too deeply")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a JSON number")
     for key in value if isinstance(value, dict) else ():
         if not isinstance(key, str):
             raise TypeError(f"keys must be text, not {written(key)}")
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
-        check_keys(item, depth - 1)
+        check_json(item, depth - 1)
 
 
 def to_json(value: Any) -> str:
-    """Write JSON text; raise TypeError or ValueError for what JSON has not, like NaN or a key that is no text.
+    """Write JSON text; raise TypeError or ValueError for what JSON has not, even where Python would write it.
 
     Source: RFC 8259, which also lets an implementation limit the depth of nesting.
     """
-    check_keys(value)
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    check_json(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def check_function(fn: Any, parameters: Json) -> None:
