@@ -265,7 +265,7 @@ def check_function(fn: Any, parameters: Json) -> None:
         try:
             inspect.signature(fn).bind(**dict.fromkeys(names))
         except TypeError:
-            raise TypeError(f"{written(fn)} cannot be called with the arguments {sorted(names)}") from None
+            raise TypeError(f"fn cannot be called with the arguments {sorted(names)}") from None
         except ValueError:  # some built-in functions have no signature
             return
 
