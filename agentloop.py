@@ -271,10 +271,7 @@ def check_function(fn: Any, parameters: Json) -> None:
 
 
 class ToolRegistry:
-    """The tools a model may use, by name; a name that is not registered cannot run.
-
-    A registry is the innermost Execute: registry(call) runs one call.
-    """
+    """The tools a model may use, by name; a name that is not registered cannot run."""
 
     def __init__(self) -> None:
         self._specs: dict[str, Json] = {}
@@ -325,7 +322,7 @@ class ToolRegistry:
             return f"ERROR: {name} ran, but its result is not JSON: {describe(error)}; do not repeat it blindly"
 
     def __call__(self, call: ToolCall) -> str:
-        """Run a call as the loop does: registry(call)."""
+        """Run a call by its name and arguments: a registry is an Execute."""
         return self.execute(call.name, call.args)
 
 
@@ -453,6 +450,7 @@ class Run:
 
     def append(self, *messages: Json, told: bool = False) -> None:
         """Append copies of some messages, then show each to `watch` unless it was told before."""
+        start = len(self.messages)
         for message in messages:
             text = json.dumps(message, ensure_ascii=False)
             self.messages.append(json.loads(text))
@@ -460,7 +458,7 @@ class Run:
             self._chars += len(text) + len(", ")
             self._ids.update(c["id"] for c in message.get("tool_calls", []))
         if self._watch is not None and not told:
-            for message in messages:
+            for message in self.messages[start:]:
                 self._watch(deepcopy(message))
 
     def shown(self) -> list[Json]:
