@@ -45,8 +45,8 @@ def read_notebook(path: Path) -> NotebookNode:
     try:
         notebook = reads(path.read_text(encoding="utf-8"))  # the plain reader: nbformat.read makes up missing ids
         ids = [cell.get("id") for cell in notebook.cells]
-    except (OSError, ValueError, AttributeError, KeyError) as error:
-        raise BuildError(f"this is not a notebook: {error}") from None
+    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
+        raise BuildError(f"this is not a notebook: {error!r}") from None
     for position, cell_id in enumerate(ids, start=1):
         if not cell_id:
             raise BuildError(f"cell {position} has no id; give it one by hand, for example c{position:02}")
@@ -147,13 +147,13 @@ def build(path: Path, run: bool = True) -> str:
         raise BuildError(f"this is not a notebook: {error.message}") from None
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Build the notebooks named on the command line, or all; return 1 if one has a fault or would change."""
     parser = argparse.ArgumentParser(prog="python -m looplab.build", description=__doc__.splitlines()[0])
     parser.add_argument("notebooks", nargs="*", type=Path, help="by default all, solutions included")
     parser.add_argument("--check", action="store_true", help="say which would change, and write nothing")
     parser.add_argument("--no-run", action="store_true", help="keep the outputs; only bring them into normal form")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     failed = False
     for path in options.notebooks or find_notebooks():
         try:
