@@ -131,11 +131,11 @@ def its_cell_ids_are_short_words_given_by_hand(book: Book) -> Iterator[str]:
             yield f"has the id {cell_id} twice"
 
 
-@rule(code("x = 1", "solved"), code("x = 1", "agentloop", "draft"), code("x = 1", "whole"))
+@rule(code("x = 1", "solved"), code("x = 1", "agentloop", "draft"))
 def its_tags_are_known_and_agree(book: Book) -> Iterator[str]:
     for cell in book.notebook.cells:
         tags = set(cell.metadata.get("tags", []))
-        if tags - TAGS or {"agentloop", "draft"} <= tags or ("whole" in tags and "draft" not in tags):
+        if tags - TAGS or {"agentloop", "draft"} <= tags:
             yield f"cell {cell.id} has the tags {sorted(tags)}"
 
 
@@ -273,7 +273,7 @@ def it_takes_from_agentloop_only_what_earlier_notebooks_built(book: Book) -> Ite
 @rule(code("def validate_args(args, schema):\n    return None"), code("class ToolCall:\n    pass", "predict"))
 def it_does_not_paste_what_agentloop_holds(book: Book) -> Iterator[str]:
     for cell in book.cells("code"):
-        if {"agentloop", "draft", "exercise"} & set(cell.metadata.get("tags", [])):
+        if {"agentloop", "draft", "whole", "exercise"} & set(cell.metadata.get("tags", [])):
             continue
         for node in tree(cell).body:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in homes():

@@ -6,7 +6,6 @@
 import ast
 import difflib
 import json
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,25 +59,16 @@ def explain_difference(cells: list[Cell], text: str) -> str:
     return f"agentloop.py is not what the cells join to. They differ in\n  {named}\n{''.join(diff)}{ADVICE}"
 
 
-def split_file(text: str, folder: Path = NOTEBOOKS) -> tuple[str, str]:
-    """Split agentloop.py before the first section whose notebook does not exist; the demo follows the last section."""
-    for rule in re.finditer(r"^# --- \d+ · .* · notebooks/(\S+) -+$", text, re.MULTILINE):
-        if not (folder / rule[1]).exists():
-            return text[: rule.start()].rstrip("\n") + "\n", text[rule.start() :]
-    return text, ""
-
-
 def main(folder: Path = NOTEBOOKS) -> int:
     """Write agentloop.py, beside `folder`, from the cells; return 1, and leave the file, if a cell is not whole."""
-    cells, file = find_cells("agentloop", folder), folder.parent / "agentloop.py"
+    cells = find_cells("agentloop", folder)
     for cell in cells:
         try:
             ast.parse(cell.source)
         except SyntaxError as error:
             print(f"{cell}: line {error.lineno} is not Python: {error.msg}. agentloop.py was left as it is.")
             return 1
-    _, rest = split_file(file.read_text(encoding="utf-8"), folder)
-    file.write_text(weave(cells) + (f"\n\n{rest}" if rest else ""), encoding="utf-8", newline="\n")
+    (folder.parent / "agentloop.py").write_text(weave(cells), encoding="utf-8", newline="\n")
     print(f"agentloop.py was written from {len(cells)} cells")
     return 0
 
