@@ -62,11 +62,9 @@ def json_text(value: Any) -> str:
 
 def call_text(call: Any) -> str:
     """Write a call as code, from a ToolCall or its record: get_weather(city="Pune")."""
-    record = call if isinstance(call, dict) else vars(call)
-    args = record.get("args", {})
-    if not isinstance(args, dict):
-        return f"{record.get('name')}({json_text(args)})"
-    return f"{record.get('name')}({', '.join(f'{name}={json_text(value)}' for name, value in args.items())})"
+    name, args = (call.get(n) if isinstance(call, dict) else getattr(call, n, None) for n in ("name", "args"))
+    inside = ", ".join(f"{n}={json_text(v)}" for n, v in args.items()) if isinstance(args, dict) else json_text(args)
+    return f"{name}({inside})"
 
 
 def kind_of(message: Any) -> str:
@@ -170,11 +168,11 @@ def _row(kind: str, observes: str, content: str, calls: tuple[tuple[str, str], .
 
 
 def message_list(messages: Sequence[Any], new: Collection[int] = (), seen: int = 0,
-                 end: tuple[str, str] | None = None, label: str = "message list") -> str:
+                 end: tuple[str, str] | None = None, label: str = "message list", height: int = 475) -> str:
     """Return the message list, with a head before each reply's step, in an area that scrolls to its end.
 
     The messages at the indexes in `new` are lit. The first `seen` carry the model's rule: it is shown them.
-    `end` is a status and what follows it, for the row of the exit, which is no message.
+    `end` is a status and what follows it, for the row of the exit, which is no message. `height` is in pixels.
     """
     rows, step = [], 0
     for i, message in enumerate(messages):
@@ -187,7 +185,7 @@ def message_list(messages: Sequence[Any], new: Collection[int] = (), seen: int =
         status, more = end
         rows.append(f'<li class="ll-m ll-end"><span class="ll-who ll-exit">{mark("exit")}exit</span>'
                     f'<div class="ll-exit"><b>{escape(status)}</b> {escape(more)}</div></li>')
-    region = f'class="ll-msgs" tabindex="0" role="region" aria-label="{escape(label)}"'
+    region = f'class="ll-msgs" tabindex="0" role="region" aria-label="{escape(label)}" style="--ll-h:{height}px"'
     return f"<div {region}><ol>{''.join(rows)}</ol></div>"
 
 
