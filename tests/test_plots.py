@@ -1,0 +1,243 @@
+"""Plots say in words what they draw, count as the loop counts, and leave nothing of matplotlib behind."""
+
+import io
+import json
+import subprocess
+import sys
+from itertools import combinations, pairwise
+
+import matplotlib
+import nbformat
+import pytest
+from looplab import plots
+from nbclient import NotebookClient
+from PIL import Image, ImageColor
+
+from agentloop import ScriptedModel, asks, call, count_tokens, final, run_agent, trace_rows, weather_world
+
+EVIL = "$x_{ \\frac <script>alert('&\"')</script> \ud800 \x00 日本 \n\t \N{PILE OF POO}"
+
+
+def ask_on(steps, **limits):
+    """Run a model that asks for the weather, again and again, and finishes at `steps`."""
+    registry, _ = weather_world()
+    script = [asks(call(f"c{n}", "get_weather", city="Pune")) for n in range(1, steps)]
+    limits = {"max_steps": 10**6, "token_budget": 10**9} | limits
+    return run_agent("How hot is Pune?", ScriptedModel([*script, final("30 C")]), registry, **limits)
+
+
+SPECS = weather_world()[0].specs()
+
+
+def every_plot():
+    whole, by_budget, by_steps = ask_on(12), ask_on(12, token_budget=900), ask_on(12, max_steps=5)
+    return [
+        plots.lines("Two", [1, 2, 3], {"a": [1, 2, 3], "b": [2, 2.5]}, "Both grow.", limits={"most": 4}),
+        plots.bars("Parts", [1, 2], {"a": [1, 2], "b": [3, 4]}, "Both grow.", limits={"most": 9}, walls={"end": 2}),
+        plots.spend_by_step(whole, SPECS),
+        plots.spend_by_step(by_budget, SPECS, token_budget=900, max_steps=8),
+        plots.spend_by_step(by_steps, SPECS, token_budget=2000, max_steps=5),
+        plots.spend_by_step(ask_on(2, token_budget=1), SPECS, token_budget=1),
+        plots.spend_by_step(ask_on(40), SPECS),
+        plots.spend_of_runs([ask_on(n) for n in (1, 2, 4, 8)], SPECS),
+        plots.worked_example([1000, 1500, 2000], token_budget=3000),
+        plots.cuts(whole, [by_budget, by_steps], SPECS, token_budget=900, max_steps=5),
+        plots.cuts(whole, [], SPECS, token_budget=10**6, max_steps=20),
+        plots.measured_once(ask_on(30)),
+    ]
+
+
+PLOTS = every_plot()
+
+
+# --- Runs as numbers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limits", [{}, {"max_steps": 3}, {"token_budget": 900}, {"token_budget": 1}])
+def test_steps_are_counted_as_the_loop_and_its_trace_count_them(limits):
+    result = ask_on(6, **limits)
+    steps = plots.steps_of(result, SPECS)
+    assert [str(step.spent) for step in steps] == [row[3] for row in trace_rows(result, SPECS)]
+    assert (steps[-1].spent if steps else 0) == result.tokens
+    assert [step.number for step in steps] == list(range(1, result.steps + 1))
+    assert all(b.spent - a.spent == b.prompt + b.reply for a, b in pairwise(steps))
+
+
+@pytest.mark.parametrize("start, more, steps", [
+    (1000, 500, 8), (1600, 750, 10), (1600, 750, 20), (300, 100, 1), (200, 60, 120),
+])
+def test_a_fixed_run_sends_what_the_formula_says(start, more, steps):
+    result, specs = plots.fixed_run(start, more, steps)
+    prompts = [step.prompt for step in plots.steps_of(result, specs)]
+    assert prompts == [start + more * i for i in range(steps)]
+    assert sum(prompts) == steps * start + more * steps * (steps - 1) // 2
+    assert result.status == "done" and result.steps == steps
+
+
+def test_a_fixed_run_too_small_for_its_own_messages_is_refused():
+    with pytest.raises(ValueError, match="a fixed run needs"):
+        plots.fixed_run(10, 500, 8)
+    with pytest.raises(ValueError, match="a fixed run needs"):
+        plots.fixed_run(1000, 1, 8)
+
+
+# --- Words ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plot", PLOTS, ids=lambda plot: plot.title)
+def test_a_plot_says_its_sentence_and_lists_its_data_as_text_and_as_html(plot):
+    bundle = plot._repr_mimebundle_()
+    assert bundle["text/plain"].startswith(f"{plot.title}. {plot.sentence}\n") and plot.sentence.endswith(".")
+    assert len(bundle["text/plain"].splitlines()) == 1 + len(plot.rows) <= 16
+    for row, line in zip(plot.rows, bundle["text/plain"].splitlines()[1:], strict=True):
+        assert all(cell in line and f">{cell}<" in plot.html for cell in row)
+    assert plot.sentence in plot.html and "style" not in plot.html and "class" not in plot.html
+
+
+def test_the_worked_example_says_22_000_and_not_8_000():
+    result, specs = plots.fixed_run()
+    plot = plots.worked_example([step.prompt for step in plots.steps_of(result, specs)])
+    assert plot.sentence == "8 steps send 22,000 input tokens, not 8,000: 2.8 times."
+    assert plot.rows[-1] == ["8", "22,000", "8,000"]
+
+
+def test_a_plot_of_one_run_says_its_exit_and_the_prompt_that_was_not_sent():
+    result = ask_on(12, token_budget=900)
+    unsent = count_tokens(SPECS) + count_tokens(result.messages)
+    plot = plots.spend_by_step(result, SPECS, token_budget=900)
+    assert f"3 steps spent {result.tokens} of 900 tokens" in plot.sentence
+    assert plot.sentence.endswith(f"the next one needs about {unsent}. Exit: token_budget.")
+    assert plot.rows[-1] == ["not sent", str(unsent), "–", f"{result.tokens + unsent:,}"]
+
+
+def test_a_plot_of_a_run_that_took_no_step_says_so():
+    plot = plots.spend_by_step(ask_on(2, token_budget=1), SPECS, token_budget=1)
+    assert plot.sentence.startswith("0 steps spent 0 of 1 tokens") and len(plot.rows) == 2
+
+
+def test_runs_of_growing_length_cost_more_for_each_step():
+    results = [ask_on(n) for n in (1, 2, 4, 8, 16)]
+    plot = plots.spend_of_runs(results, SPECS)
+    assert [row[2] for row in plot.rows[1:]] == [f"{result.tokens:,}" for result in results]
+    each = [int(row[1]) for row in plot.rows[1:]]
+    assert each == sorted(set(each))
+    assert plot.sentence.startswith("2 times the steps cost 3.")
+
+
+def test_where_limits_cut_a_run_is_said_for_each_limit():
+    whole, by_budget, by_steps = ask_on(12), ask_on(12, token_budget=900), ask_on(12, max_steps=5)
+    plot = plots.cuts(whole, [by_budget, by_steps], SPECS, token_budget=900, max_steps=5)
+    assert plot.rows[1:] == [[r.status, str(r.steps), f"{r.tokens:,}"] for r in (whole, by_budget, by_steps)]
+    assert f"with step_limit after 5 steps and {by_steps.tokens:,} tokens" in plot.sentence
+
+
+def test_measuring_each_message_once_measures_the_list_once():
+    result = ask_on(30)
+    once = len(json.dumps(result.messages[:-1]))
+    whole = sum(len(json.dumps(result.messages[:2 * step])) for step in range(1, 31))
+    last = plots.measured_once(result).rows[-1]
+    assert last == ["30", f"{whole:,}", f"{once:,}"]
+    assert whole > 10 * once
+
+
+def test_a_long_table_is_thinned_and_keeps_its_last_row():
+    plot = plots.lines("Long", range(1, 101), {"a": list(range(1, 101))}, "It is long.")
+    assert len(plot.rows) <= 14 and plot.rows[-1] == ["100", "100"]
+
+
+@pytest.mark.parametrize("cell, text", [(22000, "22,000"), (2.75, "2.8"), (3.0, "3"), ("a\nb", "a b")])
+def test_numbers_have_commas_and_at_most_one_decimal(cell, text):
+    assert plots.show(cell) == text
+
+
+@pytest.mark.parametrize("series, problem", [
+    ({}, "one to four"), ({name: [1] for name in "abcde"}, "one to four"),
+    ({"a": []}, "'a' has 0 values for 2 places"), ({"a": [1, 2, 3]}, "'a' has 3 values for 2 places"),
+])
+def test_what_cannot_be_drawn_is_refused_in_one_sentence(series, problem):
+    for draw in (plots.lines, plots.bars):
+        with pytest.raises(ValueError, match=problem):
+            draw("Title", [1, 2], series, "It says so.")
+
+
+def test_a_run_without_a_step_has_no_prompts_to_draw():
+    with pytest.raises(ValueError, match="worked_example takes"):
+        plots.worked_example([])
+    with pytest.raises(ValueError, match="measured_once takes"):
+        plots.measured_once(ask_on(2, token_budget=1))
+
+
+def test_runs_that_do_not_grow_are_refused():
+    no_step = ask_on(2, token_budget=1)
+    for results in ([ask_on(2)], [ask_on(4), ask_on(2)], [ask_on(2), ask_on(2)], [no_step, ask_on(2)]):
+        with pytest.raises(ValueError, match="two or more runs"):
+            plots.spend_of_runs(results, SPECS)
+
+
+# --- Pictures ------------------------------------------------------------------------------------------------
+
+
+def test_a_plot_has_the_same_bytes_each_time():
+    assert [plot.png for plot in every_plot()] == [plot.png for plot in PLOTS]
+
+
+@pytest.mark.parametrize("plot", PLOTS, ids=lambda plot: plot.title)
+def test_a_plot_is_drawn_on_paper_in_colours_of_the_palette_and_blends_of_two(plot):
+    image = Image.open(io.BytesIO(plot.png)).convert("RGB")
+    assert image.size == (770, 330)
+    colours = sorted(image.getcolors(10**6), reverse=True)
+    assert colours[0][1] == ImageColor.getrgb(plots.PAPER)
+    names = ["ink", "muted", "line", "edge", "assistant", "tool", "error", "exit", "spent", "track"]
+    used = [ImageColor.getrgb(colour) for colour in [plots.PAPER, *(plots.PALETTE[name] for name in names)]]
+    foreign = [c for n, c in colours if n >= 30 and not any(is_blend(c, a, b) for a, b in combinations(used, 2))]
+    assert foreign == []
+
+
+def is_blend(colour, a, b):
+    """Say whether a colour lies between two others, as at the soft edge of a line."""
+    along = [y - x for x, y in zip(a, b)]
+    share = sum((c - x) * d for c, x, d in zip(colour, a, along)) / sum(d * d for d in along)
+    return -.02 <= share <= 1.02 and all(abs(x + share * d - c) < 6 for x, d, c in zip(a, along, colour))
+
+
+@pytest.mark.parametrize("plot", PLOTS, ids=lambda plot: plot.title)
+def test_nothing_is_drawn_at_the_edge(plot):
+    image = Image.open(io.BytesIO(plot.png)).convert("RGB")
+    inside = image.crop((8, 8, 762, 322))
+    paper = Image.new("RGB", image.size, plots.PAPER)
+    paper.paste(inside, (8, 8))
+    assert paper.tobytes() == image.tobytes()
+
+
+def test_long_text_is_cut_in_the_picture_and_whole_in_the_words():
+    for draw in (plots.lines, plots.bars):
+        plot = draw("t" * 999, [1, 2], {"n" * 999: [1, 2]}, "s" * 999, x_name="x" * 999, limits={"l" * 999: 3})
+        assert "n" * 999 in plot.text and "n" * 999 in plot.html
+
+
+def test_evil_text_is_drawn_as_text_and_escaped_in_html():
+    for draw in (plots.lines, plots.bars):
+        plot = draw(EVIL, [1, 2], {EVIL: [1, 2]}, EVIL, x_name=EVIL, limits={EVIL: 3}, walls={EVIL: 2})
+        assert "<script" not in plot.html and "&lt;script&gt;" in plot.html
+        assert len(plot.text.splitlines()) == 4
+        plot.text.encode("utf-8")
+
+
+def test_drawing_opens_no_pyplot_figure_and_leaves_the_settings_as_they_were():
+    before = dict(matplotlib.rcParams)
+    plots.lines("Two", [1, 2], {"a": [1, 2]}, "It grows.")
+    assert dict(matplotlib.rcParams) == before
+    program = ("import sys; from looplab import plots; plots.lines('A', [1, 2], {'a': [1, 2]}, 'It grows.');"
+               "print('matplotlib.pyplot' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.stdout.split() == [b"False"], done.stderr
+
+
+def test_a_notebook_shows_the_picture_and_under_it_sentence_and_table():
+    cell = nbformat.v4.new_code_cell("from looplab import plots\nplots.worked_example([1000, 1500])")
+    book = nbformat.v4.new_notebook(cells=[cell])
+    NotebookClient(book, record_timing=False).execute()
+    first, second = book.cells[0].outputs
+    assert list(first["data"]) == ["image/png", "text/plain"]
+    assert list(second["data"]) == ["text/html", "text/plain"]
+    assert second["data"]["text/plain"] == "2 steps send 2,500 input tokens, not 2,000: 1.2 times."
