@@ -33,20 +33,28 @@ class AskedTooOften(BaseException):
 
 
 class Output(io.StringIO):
-    """Keeps the first characters of what is printed, and counts the rest: endless printing fills nothing."""
+    """Keeps the first characters of what is printed and counts the rest, so that endless printing fills nothing."""
 
     printed = 0
+    closed_to_all = False
 
     def write(self, text: str) -> int:
+        if self.closed_to_all:
+            park()
         super().write(text[: max(0, CHARS - self.printed)])
         self.printed += len(text)
         return len(text)
 
 
+def park() -> None:
+    """Let a thread that nothing else can stop wait for ever; it is a daemon, so Python still ends."""
+    threading.Event().wait()
+
+
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Give the file's code an empty input and an output of limited size, which is printed afterwards."""
-    output, kept = Output(), (sys.stdin, sys.stdout, sys.stderr)
+def quiet(output: Output) -> Iterator[None]:
+    """Give the file's code an empty input and this output, and let its warnings be."""
+    kept = sys.stdin, sys.stdout, sys.stderr
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), output, output
     try:
         with warnings.catch_warnings():
@@ -54,8 +62,8 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         sys.stdin, sys.stdout, sys.stderr = kept
-        if output.printed:
-            print(output.getvalue(), more(output.printed), sep="")
+    if output.printed:
+        print(output.getvalue(), more(output.printed), sep="")
 
 
 def run(act: Callable[[], Any]) -> tuple[Any, BaseException | None]:
@@ -72,21 +80,27 @@ def run(act: Callable[[], Any]) -> tuple[Any, BaseException | None]:
             pass
 
     thread = threading.Thread(target=work, daemon=True)
-    with quiet():
+    output = Output()
+    with quiet(output):
         thread.start()
         thread.join(SECONDS)
         if thread.is_alive():
-            stop(thread)
+            stop(thread, output)
             return None, StillRunning()
     return outcome[0]
 
 
-def stop(thread: threading.Thread) -> None:
-    """Raise StillRunning in a thread until it ends; one that waits outside of Python code is left behind.
+left_behind: list[Output] = []
 
-    Once is not enough for code that catches everything and goes on.
+
+def stop(thread: threading.Thread, output: Output) -> None:
+    """Raise StillRunning in a thread until it ends.
+
+    Code that catches everything may go on: then it is parked when it prints. What waits outside of Python is left.
     """
-    for _ in range(200):
+    left_behind.append(output)  # `print` of a thread that goes on crashes Python if its output is gone
+    output.closed_to_all = True
+    for _ in range(100):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(StillRunning))
         thread.join(0.01)
         if not thread.is_alive():

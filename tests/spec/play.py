@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .candidate import AskedTooOften, Candidate, Trial, show
+from .candidate import AskedTooOften, Candidate, Trial, park, show
 from .world import ANSWER, TASK, WEATHER, Json, build_registry
 
 
@@ -99,14 +99,22 @@ class Play:
 
 
 def play(mine: Candidate, *script: Reply, task: str = TASK, tools: Sequence[str] = WEATHER, **options: Any) -> Play:
-    """Run run_agent of the file under test against a script; a run that asks on after its last reply is ended."""
+    """Run run_agent of the file under test against a script.
+
+    A run that asks on after the last reply is ended by an exception; one that catches even this waits for its end.
+    """
     shown: list[list[Json]] = []
     specs_shown: list[list[Json]] = []
     ran: list[str] = []
 
+    refused: list[AskedTooOften] = []
+
     def model(messages: list[Json], specs: list[Json]) -> Any:
+        if refused:
+            park()
         if len(shown) == len(script):
-            raise AskedTooOften(f"the model was asked again after {len(script)} replies")
+            refused.append(AskedTooOften(f"the model was asked again after {len(script)} replies"))
+            raise refused[0]
         shown.append(deepcopy(messages))
         specs_shown.append(deepcopy(specs))
         reply = script[len(shown) - 1]
@@ -116,7 +124,8 @@ def play(mine: Candidate, *script: Reply, task: str = TASK, tools: Sequence[str]
     replies = "; ".join(f"{number}. {reply}" for number, reply in enumerate(script, 1))
     if script == NEVER_DONE:
         replies = f"{script[0]} at every step and never finishes"
-    tried = f"run_agent({show(task)}, model, registry{given}), where the model replies {replies}"
+    about = show(task) if len(task) < 100 else f"a task of {len(task)} characters"
+    tried = f"run_agent({about}, model, registry{given}), where the model replies {replies}"
     trial = mine.attempt(tried, lambda: mine.run_agent(task, model, build_registry(mine, tools, ran), **options))
     return Play(trial, shown, specs_shown, ran)
 
@@ -135,8 +144,10 @@ def fits(message: Json, parts: Json) -> bool:
 
 
 def model_calls(lengths: Sequence[int]) -> str:
-    """Tell model calls by what they were shown: 3 model calls, shown 2, 4, 6 messages."""
-    return f"{len(lengths)} model calls, shown {', '.join(map(str, lengths)) or 'no'} messages"
+    """Tell model calls by what they were shown: model calls that are shown 2, 4, 6 messages, so 3 in all."""
+    if not lengths:
+        return "no model call"
+    return f"model calls that are shown {', '.join(map(str, lengths))} messages, so {len(lengths)} in all"
 
 
 def tool_messages(contents: Sequence[Any]) -> str:

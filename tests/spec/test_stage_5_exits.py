@@ -60,7 +60,8 @@ def test_tokens_are_the_prompt_and_the_reply_of_every_step(mine: Candidate) -> N
     expected = sum(prompt + reply for prompt, reply in steps)
     sums = " + ".join(f"({prompt} + {reply})" for prompt, reply in steps)
     tokens = run.trial.field("tokens")
-    run.trial.expect(tokens == expected, f"tokens = {sums} = {expected}, (prompt + reply) of each step", f"{tokens}")
+    in_words = f"tokens = {expected}, which is (prompt + reply) of each step: {sums}"
+    run.trial.expect(tokens == expected, in_words, f"tokens = {tokens}")
 
 
 def test_a_model_that_never_finishes_is_called_max_steps_times(mine: Candidate) -> None:
@@ -117,7 +118,7 @@ def test_half_the_full_cost_stops_early_with_no_more_than_half_spent(mine: Candi
     run = play(mine, *HAPPY_PATH, token_budget=half)
     run.ends(status="token_budget")
     tokens = run.trial.field("tokens")
-    run.trial.expect(tokens <= half, f"at most {half} tokens, which is half the full cost", f"{tokens}")
+    run.trial.expect(tokens <= half, f"tokens of at most {half}, half the full cost", f"tokens = {tokens}")
 
 
 def test_a_budget_that_just_covers_the_next_prompt_lets_the_call_happen(mine: Candidate) -> None:
