@@ -322,7 +322,7 @@ class ToolRegistry:
             return f"ERROR: {name} ran, but its result is not JSON: {describe(error)}; do not repeat it blindly"
 
     def __call__(self, call: ToolCall) -> str:
-        """Run a call by its name and arguments: a registry is an Execute."""
+        """Run a call by its name and arguments: a registry is the innermost Execute."""
         return self.execute(call.name, call.args)
 
 
@@ -425,6 +425,11 @@ def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
     return {"role": "assistant", "content": reply.content or "", "tool_calls": records}
 
 
+def refuse_errors(execute: Execute) -> Execute:
+    """Wrap `execute` so that a call that could not be decoded is answered with its error, and not run."""
+    return lambda call: f"ERROR: {call.error}" if call.error else execute(call)
+
+
 def observation(call: ToolCall, content: str) -> Json:
     """Return the one message that answers `call`; raise ValueError if its content is not text."""
     if not isinstance(content, str):
@@ -499,14 +504,14 @@ NOT_RUN = "ERROR: not run: the run ended before this call"
 class Stop(Exception):
     """Raised by a wrapper of the model or of execute to end the run with a status of its own.
 
-    `why` becomes the observation of the call that was refused.
+    `why` becomes the observation of the call that was refused; the status itself where nothing is given.
     """
 
     def __init__(self, status: str, why: str = "") -> None:
         if status in ("", "done"):
             raise ValueError("a wrapper ends a run with a status of its own; only a final answer makes it done")
         super().__init__(f"{status}: {why}" if why else status)
-        self.status, self.why = status, why
+        self.status, self.why = status, why or status
 
 
 def run_agent(task: str, model: Model, registry: ToolRegistry, system: str = "Use the tools to answer the user.",
@@ -539,8 +544,10 @@ def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, ma
         raise ValueError("max_steps and token_budget must be at least 1")
     if result.status == "done":
         raise ValueError("this run is done; begin a new one with run_agent")
-    run, specs = Run(result.steps, result.tokens, watch), registry.specs()
-    execute, specs_tokens = registry if execute is None else execute, count_tokens(specs)
+    execute = refuse_errors(registry if execute is None else execute)
+    run = Run(result.steps, result.tokens, watch)
+    specs = registry.specs()
+    specs_tokens = count_tokens(specs)
     try:
         try:
             run.append(*result.messages, told=bool(result.status))
@@ -548,7 +555,7 @@ def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, ma
                 run.close(INTERRUPTED, INTERRUPTED)
             while True:
                 for call in open_calls(run.messages):
-                    run.append(observation(call, f"ERROR: {call.error}" if call.error else execute(call)))
+                    run.append(observation(call, execute(call)))
                 if run.steps >= max_steps:
                     return run.end("step_limit")
                 prompt = specs_tokens + run.tokens()
@@ -560,7 +567,7 @@ def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, ma
                     return run.end(reply.stop_reason or "done")
         except Stop as stop:
             if stop.status != WAITING:
-                run.close(f"ERROR: {stop.why or stop.status}", NOT_RUN)
+                run.close(f"ERROR: {stop.why}", NOT_RUN)
             return run.end(stop.status)
     except BaseException as error:
         with suppress(BaseException):  # `watch` may raise too; it is the first exception that goes on
