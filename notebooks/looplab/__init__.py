@@ -9,8 +9,8 @@ _HOME = {
     "transcript": "show", "trace": "show", "table": "show",
     "play": "player",
     "you_are_the_model": "seat",
-    "validator_bench": "benches", "call_bench": "benches", "script_builder": "benches", "exits_bench": "benches",
-    "predict": "predict",
+    "validator_bench": "validator", "call_bench": "gates", "script_builder": "builder", "exits_bench": "exits",
+    "predict": "prediction",
     "check": "exercises", "hint": "exercises", "solution": "exercises", "progress": "exercises",
     "judge": "judging",
 }

@@ -199,7 +199,7 @@ class ScriptBox(widgets.VBox):
     def __init__(self, text: str = "Save as script") -> None:
         self._text = text
         self.button = button(text, "script", self._toggle)
-        self.code = field(widgets.Textarea(description="The script, to copy into a cell"), "script-code", "ll-json")
+        self.code = field(widgets.Textarea(description="The script, to copy into a cell"), "script-code", "ll-json", "ll-script")
         super().__init__([self.code], layout={"display": "none"})
 
     def write(self, text: str) -> None:

@@ -75,7 +75,7 @@ def write_script(replies: Iterable[ModelReply], task: str = WEATHER_TASK, max_st
     names |= {name for name in ("asks", "call", "final", "ModelReply", "ToolCall") if any(f"{name}(" in i for i in lines)}
     setting = world_code(world, names)
     limits = f"max_steps={max_steps}, token_budget={token_budget}"
-    code = [f"from agentloop import {', '.join(sorted(names, key=str.lower))}", *setting, ""]
+    code = [f"from agentloop import {', '.join(sorted(names))}", *setting, ""]
     code += ["model = ScriptedModel([", *(f"    {line}" for line in lines), "])"]
     code += [f"result = run_agent({task!r}, model, registry, {limits})"]
     code += [f"assert result.status == {status!r}"] * bool(status)

@@ -9,10 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentloop import AgentResult, Json, ModelReply, ScriptedModel, Stop, ToolCall, run_agent
+from agentloop import (WEATHER_TASK, AgentResult, Json, ModelReply, ScriptedModel, Stop, ToolCall, run_agent,
+                       weather_world)
 from looplab import view
 from looplab.reply_form import Draft, ReplyForm, ScriptBox, count_calls, draft_of
 from looplab.scripts import write_script
+from looplab.signatures import tool_lines, tools_html
 from looplab.spend import exit_reason, next_prompt
 from looplab.view import Bench, Block, call_text, guarded, plural
 
@@ -154,27 +156,6 @@ def given_html(position: Position) -> str:
     return f'<p class="ll-head">{head}</p><div class="ll-given">{rows}</div>'
 
 
-def tools_html(specs: list[Json]) -> str:
-    """Return the specs that the model is given: as a signature and its description, and folded as they are sent."""
-    rows = "".join(f'<div class="ll-spec">{signature_html(spec)}<p class="ll-muted">{view.escape(spec["description"])}</p></div>'
-                   for spec in specs)
-    raw = "\n".join(view.json_text(spec) for spec in specs)
-    folded = f'<details class="ll-raw"><summary>as they are sent, in JSON</summary><pre>{view.escape(raw)}</pre></details>'
-    return f'<p class="ll-head">and {plural(len(specs), "tool")}</p>{rows}{folded}'
-
-
-def signature(spec: Json) -> str:
-    """Write a tool as a signature, with brackets around what may be left out: get_weather(city: string, [unit: string])."""
-    required = spec["parameters"].get("required", [])
-    args = [(name, f"{name}: {rule['type']}") for name, rule in spec["parameters"].get("properties", {}).items()]
-    return f"{spec['name']}({', '.join(text if name in required else f'[{text}]' for name, text in args)})"
-
-
-def signature_html(spec: Json) -> str:
-    """Return the signature of a tool with its name in bold."""
-    return f"<code><b>{view.escape(spec['name'])}</b>{view.escape(signature(spec).removeprefix(spec['name']))}</code>"
-
-
 def harness_html(position: Position) -> str:
     """Return what the harness knows, on a quiet ground."""
     facts = harness_facts(position)
@@ -203,9 +184,9 @@ class SeatBench(Bench):
         self.form.on_change = self._allow_send
         buttons = view.controls(self.send_button, self.undo_button, self.script_box.button)
         title = view.area(f'<p class="ll-head ll-flush">{view.mark("assistant")} Your reply</p>')
-        reply = [title, self.form, buttons, self.switch, self._behind, self.script_box]
-        given = [self._given, view.area(tools_html(self.position.specs), "specs")]
-        super().__init__(self._say, view.columns(view.column("ll-seat-a", *given), view.column("ll-seat-b", *reply)), hook="seat")
+        reply = view.column("ll-seat-b", title, self.form, buttons, self.switch, self._behind)
+        given = view.column("ll-seat-a", self._given, view.area(tools_html(self.position.specs, "and"), "specs"))
+        super().__init__(self._say, view.columns(given, reply), self.script_box, hook="seat")
         self._show()
 
     @property
@@ -257,14 +238,14 @@ class SeatBench(Bench):
     def twin(self) -> list[Block]:
         """Return what the reader is given now, in plain words."""
         words, _, rest = what_happened(self.position)
-        tools = [f"{signature(spec)}: {spec['description']}" for spec in self.position.specs]
+        tools = tool_lines(self.position.specs)
         messages = self.result.messages
         return [f"{words} {rest}", f"{plural(len(messages), 'message')}:", [view.message_text(m) for m in messages],
                 f"{plural(len(tools), 'tool')}:", tools, "A reply is text, or calls with their arguments as JSON, or both."]
 
 
-def you_are_the_model(task: str, registry: Any, max_steps: int = 8, token_budget: int = 4000,
-                      turns: int | None = None) -> SeatBench:
+def you_are_the_model(task: str = WEATHER_TASK, registry: Any = weather_world, max_steps: int = 8,
+                      token_budget: int = 4000, turns: int | None = None) -> SeatBench:
     """Put the reader in the model's seat: the same messages, the same specs, and a form for the reply.
 
     `registry` is a registry, or a function that makes a fresh one, like weather_world. The run is made anew after

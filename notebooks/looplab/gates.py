@@ -1,0 +1,152 @@
+"""The bench of one call: the three gates of the registry, the observation, and whether the function ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ipywidgets as widgets
+
+from agentloop import ToolCall, weather_world
+from looplab import view
+from looplab.checklist import Check, checks_html, checks_table
+from looplab.reply_form import Draft, fields_note, sample_args
+from looplab.signatures import tool_lines, tools_html
+from looplab.view import Bench, Block, call_text, guarded
+
+GATES = ["The name: is the tool registered?", "The arguments: do they fit its schema?",
+         "The run: does the function return JSON?"]
+ORDINALS = ["first", "second", "third"]
+OWN = "your own"
+PRESETS = {
+    "a call that runs": ("get_weather", '{"city": "Pune"}'),
+    "a tool that is not registered": ("get_forecast", '{"city": "Pune"}'),
+    "a missing argument": ("get_weather", "{}"),
+    "a text for a number": ("c_to_f", '{"celsius": "30"}'),
+    "an argument that is not in the schema": ("get_weather", '{"city": "Pune", "unit": "C"}'),
+    "arguments that are no object": ("get_weather", '"Pune"'),
+    "a city that makes the function raise": ("get_weather", '{"city": "Atlantis"}'),
+    "two mistakes: the first gate speaks": ("get_forecast", '{"unit": "C"}'),
+}
+
+
+# --- State ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A call that was executed: its observation, the gates, and the number of the one that stopped it, or None."""
+
+    call: ToolCall
+    observation: str
+    gates: list[Check]
+    stopped_at: int | None
+
+    @property
+    def ran(self) -> bool:
+        """Whether the function was called."""
+        return self.stopped_at in (None, 3)
+
+
+def try_call(registry: Any, name: str, args: Any) -> Tried:
+    """Execute a call, and find which gate its observation came from."""
+    refused = registry.check(name, args)
+    observation = registry.execute(name, args)
+    stopped_at = None
+    if refused:
+        stopped_at = 2 if name in [spec["name"] for spec in registry.specs()] else 1
+    elif observation.startswith("ERROR: "):
+        stopped_at = 3
+    last = stopped_at or len(GATES)
+    answers = ["yes" if n < last or not stopped_at else "no" if n == last else "" for n in range(1, len(GATES) + 1)]
+    gates = [Check(question, answer, answer == "no") for question, answer in zip(GATES, answers)]
+    return Tried(ToolCall("c1", name, args), observation, gates, stopped_at)
+
+
+def tried_words(tried: Tried) -> tuple[str, str, str]:
+    """Return the sentence of a call as what the registry did, the call, and what came of it."""
+    if not tried.ran:
+        return "stopped", call_text(tried.call), f" at the {ORDINALS[tried.stopped_at - 1]} gate: the function did not run."
+    if tried.stopped_at:
+        return "ran", call_text(tried.call), ", and it failed at the third gate: the function did run."
+    return "ran", call_text(tried.call), ": all three gates let it through."
+
+
+# --- HTML and widget -----------------------------------------------------------------------------------------
+
+
+def tried_html(tried: Tried) -> str:
+    """Return the sentence of a call."""
+    did, call, rest = tried_words(tried)
+    return view.sentence(f"{view.word('The registry', 'tool')} {did} {view.code(view.cut(call, 60))}{view.escape(rest)}")
+
+
+def gates_html(tried: Tried) -> str:
+    """Return the gates, and under them the observation as the model gets it."""
+    message = view.message_row({"role": "tool", "tool_call_id": "c1", "content": tried.observation})
+    gates = f'<p class="ll-head">The three gates</p>{checks_html(tried.gates)}'
+    return f'{gates}<p class="ll-head">The observation, exactly</p><ol class="ll-observation">{message}</ol>'
+
+
+class CallBench(Bench):
+    """The fields of a call, and its way through the gates; `tried` is the last one executed."""
+
+    def __init__(self, registry: Any) -> None:
+        self._registry = registry
+        specs = registry.specs()
+        self._specs = {spec["name"]: spec for spec in specs}
+        presets = {name: made for name, made in PRESETS.items() if set(self._specs) == {"get_weather", "c_to_f"}}
+        self._presets = presets or {"a call that runs": (specs[0]["name"], sample_args(specs[0]))}
+        self.preset = view.field(widgets.Dropdown(description="Try", options=[*self._presets, OWN]), "preset")
+        self.tool = view.field(widgets.Combobox(description="Tool", options=list(self._specs), placeholder="any name"), "tool")
+        self.args = view.field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
+        self.run_button = view.button("Run the call", "run", self.run, "ll-main")
+        self._say, self._note, self._gates = view.area("", "say"), view.area("", "note"), view.area("", "gates")
+        fields = widgets.HBox([self.tool, self.args])
+        fields.add_class("ll-pairrow")
+        left = [self.preset, fields, self._note, view.controls(self.run_button), view.area(tools_html(specs), "specs")]
+        super().__init__(self._say, view.columns(view.column("ll-seat-b", *left), view.column("ll-seat-a", self._gates)),
+                         hook="call")
+        self.preset.observe(self._take_preset, names="value")
+        for field in (self.tool, self.args):
+            field.observe(self._typed, names="value")
+        self._take_preset()
+
+    @guarded
+    def run(self, _: Any = None) -> None:
+        """Execute the call in the fields."""
+        if begun := self._draft.begun_call():
+            self.tried = try_call(self._registry, *begun)
+            self._say.value, self._gates.value = tried_html(self.tried), gates_html(self.tried)
+
+    @property
+    def _draft(self) -> Draft:
+        return Draft(tool=self.tool.value.strip(), args=self.args.value)
+
+    @guarded
+    def _take_preset(self, change: Any = None) -> None:
+        if self.preset.value != OWN:
+            self.tool.value, self.args.value = "", ""
+            self.tool.value, self.args.value = self._presets[self.preset.value]
+            self.run()
+
+    @guarded
+    def _typed(self, change: Any) -> None:
+        draft = self._draft
+        self._note.value = fields_note(draft)
+        self.run_button.disabled = not draft.is_ready or not draft.begun_call()
+        self.args.placeholder = sample_args(self._specs.get(draft.tool))
+
+    def twin(self) -> list[Block]:
+        """Return the call, the gates, the observation and the tools."""
+        did, call, rest = tried_words(self.tried)
+        return [f"The registry {did} {call}{rest}", checks_table(self.tried.gates),
+                f"The observation: {self.tried.observation}", "The tools:", tool_lines(self._registry.specs())]
+
+
+def call_bench(registry: Any = None) -> CallBench:
+    """Execute any call, and show which of the three gates answers; without a registry, in the weather world.
+
+    The call really runs, each time the button is pressed.
+    """
+    return CallBench(registry or weather_world()[0])
