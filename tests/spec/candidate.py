@@ -36,10 +36,10 @@ class Output(io.StringIO):
     """Keeps the first characters of what is printed and counts the rest, so that endless printing fills nothing."""
 
     printed = 0
-    closed_to_all = False
+    stopped = False
 
     def write(self, text: str) -> int:
-        if self.closed_to_all:
+        if self.stopped:
             park()
         super().write(text[: max(0, CHARS - self.printed)])
         self.printed += len(text)
@@ -99,7 +99,7 @@ def stop(thread: threading.Thread, output: Output) -> None:
     Code that catches everything may go on: then it is parked when it prints. What waits outside of Python is left.
     """
     left_behind.append(output)  # `print` of a thread that goes on crashes Python if its output is gone
-    output.closed_to_all = True
+    output.stopped = True
     for _ in range(100):
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(StillRunning))
         thread.join(0.01)
@@ -203,7 +203,7 @@ class Trial:
 
     def returned(self, expected: str = "a result") -> Any:
         """Return what came back; fail if nothing did, telling what was expected in its place."""
-        if self.error:
+        if self.error is not None:
             self.fail(expected, describe(self.error))
         return self._value
 
