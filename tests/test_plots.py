@@ -15,7 +15,7 @@ from PIL import Image, ImageColor
 
 from agentloop import ScriptedModel, asks, call, count_tokens, final, run_agent, trace_rows, weather_world
 
-EVIL = "$x_{ \\frac <script>alert('&\"')</script> \ud800 \x00 日本 \n\t \N{PILE OF POO}"
+EVIL = "$\\frac{$ <script>alert('&\"')</script> \ud800 \x00 日本 \n\t \N{PILE OF POO}"
 
 
 def ask_on(steps, **limits):
