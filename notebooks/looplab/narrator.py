@@ -103,16 +103,17 @@ def _calls(recording: Recording, i: int) -> Sentence:
         return [name("The call", "tool"), " ", code(ran.call), " raises ", code(ran.raised, width=80), "."]
     text = ran.observation.removeprefix("ERROR: ")
     if text == ran.observation:
-        then = " It is the observation." if moment.appended else ""
-        return [name("The tool", "tool"), " runs ", code(ran.call, width=44), " and returns ", code(text), f".{then}"]
-    then = [" The ", name("error", "error"), " goes back to the model as the observation."] if moment.appended else []
+        joins = " It is the observation." if moment.appended else ""
+        return [name("The tool", "tool"), " runs ", code(ran.call, width=44), " and returns ", code(text), f".{joins}"]
+    error = name("error", "error")
+    then = [" The ", error, " goes back to the model as the observation."] if moment.appended else []
     for pattern, why in REFUSALS:
         if found := re.match(pattern, text):
             return [name("The tool", "tool"), f" did not run: {why}", code(found[1]), ".", *then]
-    tool, failed, error = text.partition(" failed: ")
+    tool, failed, why = text.partition(" failed: ")
     if failed and ran.call.startswith(f"{tool}("):
-        return [name("The tool", "tool"), " ", code(tool), " ran and failed: ", code(error), ".", *then]
-    return [name("The call", "tool"), " is answered with an error: ", code(text, width=80), "."]
+        return [name("The tool", "tool"), " ", code(tool), " ran and failed: ", code(why), ".", *then]
+    return [name("The call", "tool"), " is answered with an ", error, ": ", code(text, width=80), "."]
 
 
 def _exception(recording: Recording, i: int) -> Sentence:
@@ -167,7 +168,7 @@ def _spent(recording: Recording, i: int) -> str:
 
 def _tokens(recording: Recording, i: int) -> Sentence:
     moment = recording.moments[i]
-    if moment.estimates:
+    if moment.estimates and moment.prompt is not None:
         return [LOOP, f" estimates the next prompt: about {moment.prompt:,} tokens."]
     return [LOOP, f" adds up: {_spent(recording, i)}"] if _spent_grew(recording, i) else []
 
@@ -249,18 +250,17 @@ def _end(recording: Recording, moment: Moment) -> Sentence:
     if status == "cut off":
         ran = f"{recording.cut_off_after:,} lines of the loop have run"
         return [name("Cut off.", "exit"), f" {ran} and it took no way out, so the player stopped it."]
-    if status == "crashed":
+    if recording.error and status == "crashed":
         kept = f" The list keeps its {plural(moment.length, 'message')}."
         return [name("The loop crashed:", "exit"), " ", code(describe(recording.error), width=90), f".{kept}"]
     if status == "returned":
         result = recording.result
-        text = f"“{cut(result, 90)}”" if isinstance(result, str) else in_words(result)
-        return [name("The loop returns", "exit"), f" {text}."]
+        text = f"“{cut(result, 90)}”" if isinstance(result, str) else f"{in_words(result)}."
+        return [name("The loop returns", "exit"), f" {text}"]
     return [name(f"Exit: {status}.", "exit"), f" {_why(recording, moment, status)}"]
 
 
 def _why(recording: Recording, moment: Moment, status: str) -> str:
-    steps = getattr(recording.result, "steps", None)
     if status == "done":
         answer = cut(str(getattr(recording.result, "answer", "")), 90)
         return f"The reply asks for no tool, so it is the answer: “{answer}”"
@@ -269,5 +269,6 @@ def _why(recording: Recording, moment: Moment, status: str) -> str:
         return (f"{spent:,} tokens are spent and the next prompt needs about {moment.prompt:,}: together "
                 f"{spent + moment.prompt:,}, and the budget is {recording.budget:,}. The model is not called again.")
     if status == "step_limit" and recording.max_steps:
-        return f"The model still asks for tools after {steps} steps, and {recording.max_steps} are allowed."
+        allowed = f"{recording.max_steps:,} {'is' if recording.max_steps == 1 else 'are'} allowed"
+        return f"The model still asks for tools after {plural(recording.steps(-1), 'step')}, and {allowed}."
     return WHY.get(status, "The run ends here.")

@@ -11,6 +11,7 @@ import asyncio
 import io
 import keyword
 import tokenize
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,7 +24,8 @@ from looplab.recorder import Recording, record
 from looplab.view import (Bench, Block, area, button, column, columns, controls, cut, escape, guarded, kind_of,
                           message_list, message_text, meter, meter_text, plural, sentence, specs_html)
 
-PAGE, SHARED, WIDTH = 25, 5, 70  # rows of code in a page, rows that it shares with the next, characters in a row
+WHOLE, PAGE, SHARED = 30, 25, 5  # rows of code shown whole; else rows of a page, and rows it shares with the next
+WIDTH = 71  # characters in a row of code
 LINE = 19  # the height of a row in pixels
 SECONDS = 1.0  # for which Play shows a frame
 STATUSES = {"done", "step_limit", "token_budget", "interrupted", "truncated", "refused", "empty_reply"}
@@ -84,23 +86,21 @@ def state_at(recording: Recording, i: int) -> State:
         moment.waiting and not end, end)
 
 
-JUMPS: dict[str, Callable[[Recording, int], bool]] = {
-    "assistant": lambda recording, i: recording.moments[i].asked is not None,
-    "tool": lambda recording, i: bool(recording.moments[i].ran),
-    "error": lambda recording, i: any(kind_of(message) == "error" for message in appended(recording, i)),
-    "exit": lambda recording, i: i == len(recording.moments) - 1,
-}
+def stops_of(recording: Recording) -> dict[str, list[int]]:
+    """Return the frames to jump to: calls of the model and of tools, errors that join the list, and the exit."""
+    stops: dict[str, list[int]] = {"assistant": [], "tool": [], "error": [], "exit": [len(recording.moments) - 1]}
+    for i, moment in enumerate(recording.moments):
+        new = recording.messages(i)[-moment.appended:] if moment.appended else []
+        stops["assistant"] += [i] if moment.asked else []
+        stops["tool"] += [i] if moment.ran else []
+        stops["error"] += [i] if any(kind_of(message) == "error" for message in new) else []
+    return stops
 
 
-def appended(recording: Recording, i: int) -> list[Any]:
-    """Return the messages that moment `i` appended."""
-    messages = recording.messages(i)
-    return messages[len(messages) - recording.moments[i].appended:]
-
-
-def next_frame(recording: Recording, i: int, kind: str) -> int | None:
-    """Return the first frame after `i` with a model call, a tool call, an error or the exit; None if there is none."""
-    return next((j for j in range(i + 1, len(recording.moments)) if JUMPS[kind](recording, j)), None)
+def next_stop(stops: list[int], frame: int) -> int | None:
+    """Return the first stop after a frame; None if there is none."""
+    at = bisect_right(stops, frame)
+    return stops[at] if at < len(stops) else None
 
 
 def twin_of(state: State, code: str) -> list[Block]:
@@ -124,24 +124,39 @@ class Row(NamedTuple):
 
 def code_rows(recording: Recording) -> list[Row]:
     """Return the listing: black, but for the calls of the model and the tools, and the names of the exits."""
-    colours = colours_of(recording)
+    lines = recording.source.lines
+    tokens = list(tokenize.generate_tokens(io.StringIO("\n".join([*lines, ""])).readline))
+    starts, spans = token_starts(tokens), spans_of(tokens, lines, recording)
     rows = []
-    for line, text in enumerate(recording.source.lines, 1):
-        for part, (start, stop, indent) in enumerate(parts_of(text)):
-            html = " " * indent + coloured(text, start, stop, colours.get(line, []))
-            rows.append(Row(line, "" if part else str(line), html))
+    for line, text in enumerate(lines, 1):
+        for start, stop, indent in parts_of(text, starts.get(line, [])):
+            html = " " * indent + coloured(text, start, stop, spans.get(line, []))
+            rows.append(Row(line, "" if start else str(line), html))
     return rows
 
 
-def parts_of(text: str) -> Iterator[tuple[int, int, int]]:
-    """Cut a line into parts that fit: where each starts and stops, and how far it is indented."""
+def parts_of(text: str, starts: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Cut a line into parts that fit: where each starts and stops, and its indent; cut between tokens if possible."""
     start, indent, hang = 0, 0, len(text) - len(text.lstrip()) + 8
     while len(text) - start > WIDTH - indent:
-        space = text.rfind(" ", start + hang * (not start), start + WIDTH - indent)
-        stop = space + 1 if space > start else start + WIDTH - indent
+        end = start + WIDTH - indent
+        words = [i + 1 for i in range(start + hang, end) if text[i] == " "]
+        stop = max([i for i in starts if start + hang < i <= end] or words or [end])
         yield start, stop, indent
         start, indent = stop, hang
     yield start, len(text), indent
+
+
+def token_starts(tokens: list[tokenize.TokenInfo]) -> dict[int, list[int]]:
+    """Return, for each line, the columns before which it may be cut: where a token follows a space, in no string."""
+    starts: dict[int, list[int]] = {}
+    depth = 0
+    for token in tokens:
+        (line, column), opens = token.start, tokenize.tok_name[token.type]
+        if depth == 0 and column and token.line[column - 1: column] == " ":
+            starts.setdefault(line, []).append(column)
+        depth += (opens == "FSTRING_START") - (opens == "FSTRING_END")  # Python 3.12 reads into an f-string
+    return starts
 
 
 def coloured(text: str, start: int, stop: int, spans: list[tuple[int, int, str]]) -> str:
@@ -155,42 +170,34 @@ def coloured(text: str, start: int, stop: int, spans: list[tuple[int, int, str]]
     return "".join([*html, escape(text[at:stop])])
 
 
-def colours_of(recording: Recording) -> dict[int, list[tuple[int, int, str]]]:
+def spans_of(tokens: list[tokenize.TokenInfo], lines: list[str], recording: Recording) -> dict[int, list[Any]]:
     """Return, for each line, the stretches that are not plain: start, end and class."""
-    spans: dict[int, list[tuple[int, int, str]]] = {}
-    lines = recording.source.lines
-    for first, start, last, end, name in stretches(recording):
-        for line in range(first, last + 1):
-            whole = lines[line - 1]
-            left = start if line == first else len(whole) - len(whole.lstrip())
-            spans.setdefault(line, []).append((left, end if line == last else len(whole), name))
+    spans: dict[int, list[Any]] = {}
+    for i, token in enumerate(tokens):
+        name, (first, column), (last, end) = class_of(tokens, i, recording), token.start, token.end
+        if name == "ll-tool" and tokens[i - 1].string == ".":
+            column = tokens[i - 2].start[1]  # registry.execute is one thing
+        for line in range(first, last + 1) if name else ():
+            spans.setdefault(line, []).append(
+                (column if line == first else 0, end if line == last else len(lines[line - 1]), name))
     return spans
 
 
-def stretches(recording: Recording) -> Iterator[tuple[int, int, int, int, str]]:
-    """Yield the stretches of the code that are not plain: first line, column, last line, column, class."""
-    text = "\n".join(recording.source.lines) + "\n"
-    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
-    statuses = STATUSES | {narrator.status_of(recording)}
-    model, registry = recording.names["model"], recording.names["registry"]
-    line_start = True
-    for i, token in enumerate(tokens):
-        name, start = "", token.start
-        called = i + 1 < len(tokens) and tokens[i + 1].string == "("
-        if token.type == tokenize.COMMENT:
-            name = "ll-c"
-        elif token.type == tokenize.STRING:
-            name = "ll-c" if line_start else "ll-exit" if literal(token.string) in statuses else ""
-        elif keyword.iskeyword(token.string) and token.string not in ("None", "True", "False"):
-            name = "ll-k"
-        elif token.string == model and called:
-            name = "ll-assistant"
-        elif token.string in ("execute", registry) and called:
-            name = "ll-tool"
-            start = tokens[i - 2].start if tokens[i - 1].string == "." else start
-        line_start = token.type in (tokenize.INDENT, tokenize.NEWLINE, tokenize.NL)
-        if name:
-            yield start[0], start[1], token.end[0], token.end[1], name
+def class_of(tokens: list[tokenize.TokenInfo], i: int, recording: Recording) -> str:
+    """Return the class of a token in the style sheet; none for most."""
+    token, before, after = tokens[i], tokens[i - 1], tokens[min(i + 1, len(tokens) - 1)]
+    if token.type == tokenize.COMMENT:
+        return "ll-c"
+    if token.type == tokenize.STRING:
+        is_docstring = before.type in (tokenize.INDENT, tokenize.NEWLINE)
+        is_exit = literal(token.string) in STATUSES | {narrator.status_of(recording)}
+        return "ll-c" if is_docstring else "ll-exit" if is_exit else ""
+    if keyword.iskeyword(token.string) and token.string not in ("None", "True", "False"):
+        return "ll-k"
+    if after.string == "(":
+        return {recording.names["registry"]: "ll-tool", "execute": "ll-tool",
+                recording.names["model"]: "ll-assistant"}.get(token.string, "")
+    return ""
 
 
 def literal(text: str) -> Any:
@@ -202,10 +209,16 @@ def literal(text: str) -> Any:
 
 
 def page_of(rows: list[Row], line: int) -> list[Row]:
-    """Return the page of the listing that shows a line: chosen by the line alone, so that it does not wander."""
+    """Return the rows to show for a line: all, or the page chosen by the line alone, so that it does not wander."""
+    size = page_size(rows)
     at = next((i for i, row in enumerate(rows) if row.line == line), 0)
-    start = max(0, (at - SHARED // 2) // (PAGE - SHARED) * (PAGE - SHARED))
-    return rows[min(start, max(0, len(rows) - PAGE)):][:PAGE]
+    start = max(0, at - SHARED // 2) // (PAGE - SHARED) * (PAGE - SHARED)
+    return rows[min(start, len(rows) - size):][:size]
+
+
+def page_size(rows: list[Row]) -> int:
+    """Return how many rows of the listing are shown at a time."""
+    return len(rows) if len(rows) <= WHOLE else PAGE
 
 
 def code_html(rows: list[Row], state: State) -> str:
@@ -221,8 +234,8 @@ def code_html(rows: list[Row], state: State) -> str:
 
 
 def height_of(rows: list[Row]) -> int:
-    """Return the height of code and list: of the whole listing, but no more than a page, and room for a short list."""
-    return LINE * min(PAGE, max(12, len(rows)))
+    """Return the height of code and list in pixels; a short loop leaves room for its list."""
+    return LINE * max(14, page_size(rows))
 
 
 # --- The other parts -----------------------------------------------------------------------------------------
@@ -281,7 +294,7 @@ class Player(Bench):
     def __init__(self, recording: Recording) -> None:
         self.recording, self.frames = recording, recording.moments
         self.result, self.error = recording.result, recording.error
-        self._rows, self._order = code_rows(recording), names_of(recording)
+        self.stops, self._rows, self._order = stops_of(recording), code_rows(recording), names_of(recording)
         self._playing: asyncio.Task[None] | None = None
 
         self.buttons = {
@@ -299,12 +312,12 @@ class Player(Bench):
         self.list, self.meter = area(), area()
         specs = area(specs_html(recording.specs) if recording.specs is not None else "", "specs")
         super().__init__(
-            controls(*self.buttons.values(), self.slider, self.position),
+            controls(*self.buttons.values(), widgets.HBox([self.slider, self.position])),
             controls("Jump to the next", *self.jumps.values()),
             self.sentence,
             columns(column("ll-col-code", self.code, self.values), column("ll-col-list", self.list, specs)),
             self.meter, hook="player")
-        self._show(next_frame(recording, -1, "assistant") or 0)
+        self._show(next_stop(self.stops["assistant"], -1) or 0)
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -319,14 +332,17 @@ class Player(Bench):
     def jump(self, kind: str) -> None:
         """Show the next model call ("assistant"), tool call ("tool"), "error" or "exit"; stay where none follows."""
         self._pause()
-        frame = next_frame(self.recording, self.state.frame, kind)
+        frame = next_stop(self.stops[kind], self.state.frame)
         self._show(self.state.frame if frame is None else frame)
 
     @guarded
     def play_or_pause(self) -> None:
         """Show frame after frame, or stop doing so."""
         if not self._pause():
-            self._playing = asyncio.get_running_loop().create_task(self._play())
+            try:
+                self._playing = asyncio.get_running_loop().create_task(self._play())
+            except RuntimeError:
+                raise RuntimeError("Play needs a running notebook") from None
             self.buttons["play"].description = "Pause"
 
     def twin(self) -> list[Block]:
@@ -341,10 +357,14 @@ class Player(Bench):
             self._show(position - 1)
 
     async def _play(self) -> None:
-        while self.state.frame < len(self) - 1:
+        while self.state.frame < len(self) - 1 and not self.error_box.value:
             await asyncio.sleep(SECONDS)
-            self._show(self.state.frame + 1)
+            self._step()
         self._pause()
+
+    @guarded
+    def _step(self) -> None:
+        self._show(self.state.frame + 1)
 
     def _jump_button(self, kind: str, text: str) -> widgets.Button:
         return button(text, f"jump-{kind}", lambda _: self.jump(kind), "ll-jump", f"ll-j-{kind}")
@@ -371,4 +391,4 @@ class Player(Bench):
             for name in names:
                 self.buttons[name].disabled = is_dead
         for kind, jump in self.jumps.items():
-            jump.disabled = next_frame(self.recording, frame, kind) is None
+            jump.disabled = next_stop(self.stops[kind], frame) is None

@@ -372,7 +372,7 @@ class Tracer:
         if self._call:
             return None
         if frame.f_code is self._code:
-            self._at[frame] = (None, -1)
+            self._at = dict.fromkeys([*self._at, frame], (None, -1))  # a loop that calls itself goes on in the new call
             self._given[frame] = {name: id(value) for name, value in frame.f_locals.items() if name != "self"}
             self.names = self.names or dict(frame.f_locals)
             return self._follow
@@ -498,9 +498,9 @@ def record(loop: Callable[..., Any], task: Any, model: Any, registry: Any, limit
             raise
         raised = error
     finally:
-        sys.settrace(earlier)
         if tracer.was_cut_off:
-            sys.setprofile(earlier_profile)
+            sys.setprofile(earlier_profile)  # first, or it would begin the tracing once more
+        sys.settrace(earlier)
     names = {role: next((n for n, v in tracer.names.items() if v is value), role)
              for role, value in (("model", model), ("registry", registry))}
     specs = deepcopy(registry.specs()) if hasattr(registry, "specs") else None

@@ -214,7 +214,7 @@ def meter(steps: int, max_steps: int | None, spent: int | None, budget: int | No
     right = ""
     if spent is not None and budget is None:
         right = f'<p>{_key("spent", spent, " tokens")}</p>'
-    elif spent is not None:
+    elif spent is not None and budget is not None:
         about = "–" if prompt is None else f"about {prompt:,}"
         keys = _key("spent", spent) + _key("next", about, name="next prompt")
         keys += _key("limit", budget, " tokens", name="budget")
@@ -393,4 +393,5 @@ class Bench(widgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         blocks = self.twin()
-        return super()._repr_mimebundle_(**kwargs) | {"text/html": twin_html(blocks), "text/plain": twin_text(blocks)}
+        bundle: dict[str, Any] = super()._repr_mimebundle_(**kwargs)
+        return bundle | {"text/html": twin_html(blocks), "text/plain": twin_text(blocks)}

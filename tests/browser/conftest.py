@@ -1,0 +1,161 @@
+"""A real JupyterLab on a loopback port, driven by a real Chromium.
+
+`notebook(source, …)` writes a notebook of code cells, opens it and runs it. Nothing may be asked of any other machine,
+and no error may reach the browser's console; both are asserted when a test ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+try:
+    from playwright.sync_api import sync_playwright
+except ImportError:
+    sync_playwright = None
+
+ROOT = Path(__file__).parents[2]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+MISSING = "playwright" if sync_playwright is None else "Chromium" if CHROMIUM is None else ""
+FLAGS = ("--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+         "--disable-component-update --disable-sync --disable-dev-shm-usage").split()
+WAIT = 120_000  # milliseconds
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    skip = pytest.mark.skip(reason=f"{MISSING} is missing")
+    for item in items:
+        if MISSING and Path(__file__).parent in item.path.parents:
+            item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if MISSING and any(Path(__file__).parent.name in r.nodeid for r in terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(f"The tests in tests/browser were skipped, because {MISSING} is missing.")
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
+    """Start JupyterLab over an empty folder; give its address, its token and the folder."""
+    home, folder = tmp_path_factory.mktemp("jupyter"), tmp_path_factory.mktemp("notebooks")
+    names = ("CONFIG", "DATA", "RUNTIME")
+    env = os.environ | {f"JUPYTER_{name}_DIR": str(home / name.lower()) for name in names} | {
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "IPYTHONDIR": str(home / "ipython"), "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "notebooks")])}
+    write_json(home / "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings", {"windowingMode": "none"})
+    write_json(home / "config/labconfig/page_config.json",
+               {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}})
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token, address = secrets.token_hex(16), f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
+               "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}",
+               "--LabApp.expose_app_in_browser=True", "--LabApp.news_url="]
+    with (home / "log").open("w", encoding="utf-8") as log:
+        server = subprocess.Popen(command, env=env, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            wait_for_server(server, f"{address}/api?token={token}", home / "log")
+            yield address, token, folder
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+
+
+def write_json(path: Path, data: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
+def wait_for_server(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    """Return once the server answers; fail with its log if it does not start."""
+    for _ in range(600):
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-2000:]}")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def notebook(lab: tuple[str, str, Path], chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Give a function that opens and runs a notebook and returns its page.
+
+    It takes the source of each code cell, or the path of a notebook to copy; `dark` chooses the theme.
+    """
+    address, token, folder = lab
+    strangers: list[str] = []
+    complaints: list[str] = []
+    contexts = []
+
+    def open_and_run(*cells: str | Path, dark: bool = False, width: int = 1280, height: int = 1000) -> Any:
+        path = folder / f"test-{secrets.token_hex(4)}.ipynb"
+        if isinstance(cells[0], Path):
+            shutil.copy(cells[0], path)
+        else:
+            nbformat.write(new_notebook(cells), path)
+        context = chromium.new_context(viewport={"width": width, "height": height})
+        contexts.append(context)
+        context.route("**/*", lambda route: only_loopback(route, address, strangers))
+        page = context.new_page()
+        page.set_default_timeout(WAIT)
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(f"{address}/doc/tree/{path.name}?token={token}")
+        page.wait_for_function(IDLE)
+        page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})",
+                      "JupyterLab Dark" if dark else "JupyterLab Light")
+        page.wait_for_function("dark => document.body.dataset.jpThemeLight === String(!dark)", arg=dark)
+        page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+        page.wait_for_function(ALL_RUN)
+        page.wait_for_function(IDLE)
+        return page
+
+    yield open_and_run
+    for context in contexts:
+        context.close()
+    assert strangers == [], "requests to another machine"
+    assert complaints == [], "errors in the browser's console"
+
+
+IDLE = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+ALL_RUN = ("jupyterapp.shell.currentWidget.content.widgets.every("
+           "cell => cell.model.type !== 'code' || cell.model.executionCount !== null)")
+
+
+def new_notebook(sources: tuple[Any, ...]) -> Any:
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in sources], metadata=kernel)
+
+
+def only_loopback(route: Any, address: str, strangers: list[str]) -> None:
+    """Let through what goes to JupyterLab; note and stop all else."""
+    if route.request.url.startswith((address, "data:", "blob:")):
+        route.continue_()
+    else:
+        strangers.append(route.request.url)
+        route.abort()
