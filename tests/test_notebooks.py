@@ -125,7 +125,7 @@ def its_cells_were_run_in_order_and_counts_go_from_1_to_n(book: Book) -> Iterato
 def its_cell_ids_are_short_words_given_by_hand(book: Book) -> Iterator[str]:
     ids = [cell.id for cell in book.notebook.cells]
     for cell_id in ids:
-        if not re.fullmatch(r"[a-z][a-z0-9-]{1,20}", cell_id) or re.fullmatch(r"(?=.*\d)[0-9a-f]{8}", cell_id):
+        if not re.fullmatch(r"[a-z0-9][a-z0-9-]{1,20}", cell_id) or re.fullmatch(r"(?=.*\d)[0-9a-f]{8}", cell_id):
             yield f"has the id {cell_id!r}, which is not 2 to 21 of a-z, 0-9 and -, or was made up by a program"
         if ids.count(cell_id) > 1:
             yield f"has the id {cell_id} twice"
