@@ -88,7 +88,7 @@ def find_faults(notebook: NotebookNode) -> Iterator[str]:
             data = output.get("data", {})
             if output.get("name") == "stderr":
                 yield f"cell {cell.id} writes to stderr: {output.text.strip()}"
-            if WIDGET_VIEW in data and not ("text/html" in data and len(data.get("text/plain", "")) > 200):
+            if WIDGET_VIEW in data and not ("text/html" in data and len(data.get("text/plain", "")) > 60):
                 yield f"cell {cell.id} shows a widget that has no static twin in text/html and text/plain"
             for text in texts(output):
                 for name, pattern in UNSTABLE.items():
