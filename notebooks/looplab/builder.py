@@ -8,10 +8,12 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from agentloop import WEATHER_TASK, AgentResult, Json, ModelReply, ScriptedModel, run_agent, weather_script, weather_world
+from agentloop import (
+    WEATHER_TASK, AgentResult, Json, ModelReply, ScriptedModel, run_agent, weather_script, weather_world,
+)
 from looplab import view
 from looplab.limits import Limits
-from looplab.reply_form import Draft, ReplyForm, ScriptBox, count_calls
+from looplab.reply_form import Draft, ReplyForm, ScriptBox, removable_row
 from looplab.scripts import write_script
 from looplab.spend import exit_reason
 from looplab.view import Bench, Block, call_text, guarded, plural
@@ -121,7 +123,7 @@ class ScriptBuilder(Bench):
         self.form = ReplyForm(weather_world()[0].specs(), stop_reasons=True)
         self.add_button = view.button("Add reply", "add-reply", self.add, "ll-main")
         self.clear_button = view.button("Remove all", "clear", self.clear)
-        self.script_box = ScriptBox("Show the code")
+        self.script_box = ScriptBox("Show the script")
         self._rows = widgets.VBox()
         self._rows.add_class("ll-replies")
         buttons = view.controls(self.add_button, self.clear_button, self.script_box.button)
@@ -176,10 +178,8 @@ class ScriptBuilder(Bench):
             view.area('<p class="ll-note">no reply yet</p>')]
 
     def _row(self, i: int, reply: ModelReply) -> widgets.HBox:
-        remove = view.button("Remove", f"remove-reply-{i + 1}", lambda _: self.remove(i), tooltip=f"Remove reply {i + 1}")
-        row = widgets.HBox([view.area(f'<span class="ll-muted">{i + 1}</span>&ensp;{reply_html(reply)}'), view.controls(remove)])
-        row.add_class("ll-callrow")
-        return row
+        text = f'<span class="ll-muted">{i + 1}</span>&ensp;{reply_html(reply)}'
+        return removable_row(text, f"remove-reply-{i + 1}", f"Remove reply {i + 1}", lambda: self.remove(i))
 
     def _allow_add(self) -> None:
         self.add_button.disabled = not self.form.draft.is_ready
@@ -193,5 +193,8 @@ class ScriptBuilder(Bench):
 
 
 def script_builder(replies: Sequence[ModelReply] | None = None) -> ScriptBuilder:
-    """Compose a scripted model for the weather task, see its run and take its code; begins with a script that finishes."""
+    """Compose a scripted model for the weather task, see its run and take its code.
+
+    Without replies it begins with the script that finishes the task.
+    """
     return ScriptBuilder(weather_script() if replies is None else replies)

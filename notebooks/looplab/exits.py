@@ -13,7 +13,7 @@ from looplab.limits import Limits
 from looplab.room import room_svg
 from looplab.scripts import SCRIPTS, scripted
 from looplab.spend import Step, exit_reason, next_prompt, steps_of
-from looplab.view import Bench, Block, call_text, code, cut, escape, guarded
+from looplab.view import Bench, Block, call_text, code, escape, guarded
 
 HEAD = ["step", "prompt", "reply", "spent", "the reply asks for"]
 
@@ -61,7 +61,7 @@ def asked(step: Step) -> list[str]:
 
 def outcome_table(outcome: Outcome) -> list[list[str]]:
     """Write the steps of a run as a table of plain text."""
-    rows = [[str(n), f"{s.prompt:,}", f"{s.reply:,}", f"{s.spent:,}", " and ".join(asked(s)) + failed(s)]
+    rows = [[str(n), f"{s.prompt:,}", f"{s.reply:,}", f"{s.spent:,}", " → ".join([" and ".join(asked(s)), *errors(s)])]
             for n, s in enumerate(outcome.steps, 1)]
     if outcome.refused:
         total = outcome.result.tokens + outcome.refused
@@ -69,22 +69,22 @@ def outcome_table(outcome: Outcome) -> list[list[str]]:
     return [HEAD, *rows]
 
 
-def failed(step: Step) -> str:
-    """Return the errors among a step's observations, as they follow its calls in the table."""
-    return "".join(f" → {text}" for text in step.observations if text.startswith("ERROR: "))
+def errors(step: Step) -> list[str]:
+    """Return the observations of a step that are errors."""
+    return [text for text in step.observations if text.startswith("ERROR: ")]
 
 
 # --- HTML and widget -----------------------------------------------------------------------------------------
 
 
 def steps_html(outcome: Outcome) -> str:
-    """Return the table of the steps: calls in the model's colour, an error beneath, the refused prompt in the exit's."""
+    """Return the table of the steps: what each reply asks for, an error beneath, and the prompt that was not sent."""
     rows = []
     for n, step in enumerate(outcome.steps, 1):
         calls = step.message["tool_calls"]
-        lines = [code(cut(text, 40), "assistant") if calls else escape(cut(text, 40)) for text in asked(step)]
-        lines += [f'{view.mark("error")} {code(cut(text, 36))}' for text in step.observations if text.startswith("ERROR: ")]
-        rows.append(f"<tr>{cells(n, step.prompt, step.reply, step.spent)}<td>{'<br>'.join(lines)}</td></tr>")
+        lines = [f"<div>{code(text, 'assistant') if calls else escape(text)}</div>" for text in asked(step)]
+        lines += [f'<div class="ll-wrap">{view.mark("error")} {code(text)}</div>' for text in errors(step)]
+        rows.append(f"<tr>{cells(n, step.prompt, step.reply, step.spent)}<td>{''.join(lines)}</td></tr>")
     if outcome.refused:
         total = outcome.result.tokens + outcome.refused
         rows.append(f'<tr class="ll-refused">{cells("–", outcome.refused, "–", total)}<td>not sent</td></tr>')

@@ -10,13 +10,12 @@ import ipywidgets as widgets
 from agentloop import ToolCall, weather_world
 from looplab import view
 from looplab.checklist import Check, checks_html, checks_table
-from looplab.reply_form import Draft, fields_note, sample_args
+from looplab.reply_form import Draft, fields_note, sample_args, tool_field
 from looplab.signatures import tool_lines, tools_html
 from looplab.view import Bench, Block, call_text, guarded
 
 GATES = ["The name: is the tool registered?", "The arguments: do they fit its schema?",
          "The run: does the function return JSON?"]
-ORDINALS = ["first", "second", "third"]
 OWN = "your own"
 PRESETS = {
     "a call that runs": ("get_weather", '{"city": "Pune"}'),
@@ -66,7 +65,8 @@ def try_call(registry: Any, name: str, args: Any) -> Tried:
 def tried_words(tried: Tried) -> tuple[str, str, str]:
     """Return the sentence of a call as what the registry did, the call, and what came of it."""
     if not tried.ran:
-        return "stopped", call_text(tried.call), f" at the {ORDINALS[tried.stopped_at - 1]} gate: the function did not run."
+        which = "first" if tried.stopped_at == 1 else "second"
+        return "stopped", call_text(tried.call), f" at the {which} gate: the function did not run."
     if tried.stopped_at:
         return "ran", call_text(tried.call), ", and it failed at the third gate: the function did run."
     return "ran", call_text(tried.call), ": all three gates let it through."
@@ -78,7 +78,8 @@ def tried_words(tried: Tried) -> tuple[str, str, str]:
 def tried_html(tried: Tried) -> str:
     """Return the sentence of a call."""
     did, call, rest = tried_words(tried)
-    return view.sentence(f"{view.word('The registry', 'tool')} {did} {view.code(view.cut(call, 60))}{view.escape(rest)}")
+    who, said = view.word("The registry", "tool"), view.code(view.cut(call, 60))
+    return view.sentence(f"{who} {did} {said}{view.escape(rest)}")
 
 
 def gates_html(tried: Tried) -> str:
@@ -98,15 +99,15 @@ class CallBench(Bench):
         presets = {name: made for name, made in PRESETS.items() if set(self._specs) == {"get_weather", "c_to_f"}}
         self._presets = presets or {"a call that runs": (specs[0]["name"], sample_args(specs[0]))}
         self.preset = view.field(widgets.Dropdown(description="Try", options=[*self._presets, OWN]), "preset")
-        self.tool = view.field(widgets.Combobox(description="Tool", options=list(self._specs), placeholder="any name"), "tool")
+        self.tool = tool_field(self._specs)
         self.args = view.field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
         self.run_button = view.button("Run the call", "run", self.run, "ll-main")
         self._say, self._note, self._gates = view.area("", "say"), view.area("", "note"), view.area("", "gates")
         fields = widgets.HBox([self.tool, self.args])
         fields.add_class("ll-pairrow")
-        left = [self.preset, fields, self._note, view.controls(self.run_button), view.area(tools_html(specs), "specs")]
-        super().__init__(self._say, view.columns(view.column("ll-seat-b", *left), view.column("ll-seat-a", self._gates)),
-                         hook="call")
+        tools = view.area(tools_html(specs), "specs")
+        left = view.column("ll-seat-b", self.preset, fields, self._note, view.controls(self.run_button), tools)
+        super().__init__(self._say, view.columns(left, view.column("ll-seat-a", self._gates)), hook="call")
         self.preset.observe(self._take_preset, names="value")
         for field in (self.tool, self.args):
             field.observe(self._typed, names="value")

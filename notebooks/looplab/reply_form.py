@@ -78,9 +78,9 @@ def forecast(draft: Draft) -> str:
         return "A call is not finished: finish it, or empty its fields."
     reply = draft.reply()
     if reply.stop_reason:
-        return f"This reply does not count: none of its calls runs, and the run ends: {word(reply.stop_reason, 'exit')}."
-    if reply.tool_calls:
-        return f"This reply asks for <b>{plural(len(reply.tool_calls), 'call')}</b>, so the run goes on, within its limits."
+        return f"This reply is none: its calls do not run, and the run ends: {word(reply.stop_reason, 'exit')}."
+    if calls := len(reply.tool_calls):
+        return f"This reply asks for <b>{plural(calls, 'call')}</b>, so the run goes on, within its limits."
     what = "asks for <b>no call</b>" if reply.content else "is <b>empty</b>"
     return f"This reply {what}, so it is the answer and ends the run: {word('done', 'exit')}."
 
@@ -114,7 +114,7 @@ class ReplyForm(widgets.VBox):
         self.on_change: Callable[[], Any] = lambda: None
         self._calls: list[tuple[str, Any]] = []
         self.text = field(widgets.Textarea(description="Text", rows=2), "text")
-        self.tool = field(widgets.Combobox(description="Tool", options=list(self._specs), placeholder="any name"), "tool")
+        self.tool = tool_field(self._specs)
         self.args = field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
         self.stop = field(widgets.Dropdown(description="Stop reason", options=STOP_REASONS), "stop-reason", "ll-short")
         self.add = button("Add call", "add-call", self._add)
@@ -159,11 +159,11 @@ class ReplyForm(widgets.VBox):
 
     @guarded
     def _changed(self, change: Any = None) -> None:
-        draft = self.draft
+        draft, closed = self.draft, self.text.disabled
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
         self._note.value = fields_note(draft)
-        self._forecast.value = f'<p class="ll-preview">{forecast(draft)}</p>'
-        self.add.disabled = self.text.disabled or not draft.is_ready or draft.begun_call() is None
+        self._forecast.value = f'<p class="ll-preview">{"No reply is due." if closed else forecast(draft)}</p>'
+        self.add.disabled = closed or not draft.is_ready or draft.begun_call() is None
         self.on_change()
 
     @guarded
@@ -180,10 +180,8 @@ class ReplyForm(widgets.VBox):
 
     def _row(self, i: int, name: str, args: Any) -> widgets.HBox:
         text = call_text({"name": name, "args": args})
-        remove = button("Remove", f"remove-{i + 1}", lambda _: self._remove(i), tooltip=f"Remove {text}")
-        row = widgets.HBox([area(code(f"→ {text}", "assistant")), controls(remove)])
-        row.add_class("ll-callrow")
-        return row
+        shown = code(f"→ {text}", "assistant")
+        return removable_row(shown, f"remove-{i + 1}", f"Remove {text}", lambda: self._remove(i))
 
     @guarded
     def _remove(self, i: int) -> None:
@@ -193,18 +191,31 @@ class ReplyForm(widgets.VBox):
         self.tool.focus()
 
 
+def removable_row(content: str, hook: str, tooltip: str, remove: Callable[[], Any]) -> widgets.HBox:
+    """Return a line of HTML with a button that takes it away."""
+    row = widgets.HBox([area(content), controls(button("Remove", hook, lambda _: remove(), tooltip=tooltip))])
+    row.add_class("ll-callrow")
+    return row
+
+
+def tool_field(names: Iterable[str]) -> widgets.Combobox:
+    """Return a field for the name of a tool, which offers those there are and takes any other."""
+    return field(widgets.Combobox(description="Tool", options=list(names), placeholder="any name"), "tool")
+
+
 class ScriptBox(widgets.VBox):
     """A button that shows and hides code in a field, from which it can be copied."""
 
     def __init__(self, text: str = "Save as script") -> None:
         self._text = text
         self.button = button(text, "script", self._toggle)
-        self.code = field(widgets.Textarea(description="The script, to copy into a cell"), "script-code", "ll-json", "ll-script")
+        copied = widgets.Textarea(description="The script, to copy into a cell")
+        self.code = field(copied, "script-code", "ll-json", "ll-script")
         super().__init__([self.code], layout={"display": "none"})
 
     def write(self, text: str) -> None:
         """Put code into the field."""
-        self.code.value, self.code.rows = text, text.count("\n") + 1
+        self.code.value, self.code.rows = text.rstrip(), text.count("\n")
 
     def _toggle(self, _: Any) -> None:
         shown = self.layout.display == "none"

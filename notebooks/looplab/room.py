@@ -30,7 +30,8 @@ class Room:
 
     def bar(self, step: int, low: int, high: int, colour: str) -> str:
         """Draw a part of a step's bar."""
-        return rect(self.x(step), self.y(high), self.slot - 2 * GAP, self.y(low) - self.y(high), f'fill="{var(colour)}"')
+        top, bottom = self.y(high), self.y(low)
+        return rect(self.x(step), top, self.slot - 2 * GAP, bottom - top, f'fill="{var(colour)}"')
 
     def middle(self, step: int) -> float:
         """Where the middle of a step's bar is."""
@@ -50,7 +51,8 @@ def room_svg(steps: Sequence[tuple[int, int]], refused: int, max_steps: int, tok
     parts += walls(room, status, 2 * len(steps) > max_steps)
     if refused:
         parts += dashed_box(room, len(steps) + 1, spent, spent + refused)
-    parts += [text(room.middle(n), room.y(total) - 6, f"{total:,}", "middle", halo=True) for n, total in enumerate(sums, 1)]
+    parts += [text(room.middle(n), room.y(total) - 6, f"{total:,}", "middle", halo=True)
+              for n, total in enumerate(sums, 1)]
     parts += [text(room.middle(n), FLOOR + 18, n, "middle", "ink" if n <= len(steps) else "muted")
               for n in range(1, max_steps + 1)]
     parts += flag(room, status, len(steps), spent)
@@ -62,7 +64,8 @@ def frame(content: str, sums: Sequence[int], max_steps: int, token_budget: int, 
     numbers = ", ".join(f"{total:,}" for total in sums)
     label = (f"Tokens spent after each of {plural(len(sums), 'step')}: {numbers or 'none'}. "
              f"Budget {token_budget:,}, max_steps {max_steps}. Exit: {status}.")
-    return (f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" class="ll-room" role="img" aria-label="{escape(label)}">{content}</svg>')
+    box = f'viewBox="0 0 {WIDTH} {HEIGHT}" class="ll-room"'
+    return f'<svg {box} role="img" aria-label="{escape(label)}">{content}</svg>'
 
 
 def ground(room: Room) -> str:
@@ -112,7 +115,7 @@ def dashed_box(room: Room, step: int, low: int, high: int) -> list[str]:
 
 
 def flag(room: Room, status: str, steps: int, spent: int) -> list[str]:
-    """Draw the exit's flag where the run ended: at the wall, above the prompt that was not sent, or on the last step."""
+    """Draw the exit's flag where the run ended: at the wall, above the prompt not sent, or on the last step."""
     if status == "step_limit":
         x, y = RIGHT + 8, min(room.y(spent), FLOOR - 38)
     elif status == "token_budget":
@@ -138,7 +141,8 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str, width: float) 
     return f'<path d="M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}" stroke="{var(colour)}" stroke-width="{width}" fill="none"/>'
 
 
-def text(x: float, y: float, content: object, anchor: str, colour: str = "ink", bold: bool = False, halo: bool = False) -> str:
+def text(x: float, y: float, content: object, anchor: str, colour: str = "ink",
+         bold: bool = False, halo: bool = False) -> str:
     """Draw text; with a halo where it may lie on a line."""
     style = f"fill:{var(colour)}" + ";font-weight:600" * bold
     style += f";paint-order:stroke;stroke:{var('quiet')};stroke-width:3px" * halo

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import count, cycle, islice
 from typing import Any
 
-from agentloop import WEATHER_TASK, ModelReply, ScriptedModel, ToolCall, asks, call, final, weather_script, weather_world
+from agentloop import (
+    WEATHER_TASK, ModelReply, ScriptedModel, ToolCall, asks, call, final, weather_script, weather_world,
+)
 
 LINE = 100  # a reply that is longer is written one call a line
 
@@ -71,8 +73,8 @@ def write_script(replies: Iterable[ModelReply], task: str = WEATHER_TASK, max_st
     written: the code runs where that name is known.
     """
     lines = [line for reply in replies for line in reply_code(reply)]
-    names = {"ScriptedModel", "run_agent"}
-    names |= {name for name in ("asks", "call", "final", "ModelReply", "ToolCall") if any(f"{name}(" in i for i in lines)}
+    writers = ("asks", "call", "final", "ModelReply", "ToolCall")
+    names = {"ScriptedModel", "run_agent"} | {name for name in writers if f"{name}(" in "".join(lines)}
     setting = world_code(world, names)
     limits = f"max_steps={max_steps}, token_budget={token_budget}"
     code = [f"from agentloop import {', '.join(sorted(names))}", *setting, ""]
@@ -115,5 +117,5 @@ def call_code(made: ToolCall) -> str:
 
 
 def can_be_a_keyword(name: str) -> bool:
-    """Say whether a call can pass an argument of this name as name=value; Python folds some letters that are not ASCII."""
+    """Say whether an argument can be written as name=value; Python folds some letters that are not ASCII."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)

@@ -19,6 +19,7 @@ from looplab.spend import exit_reason, next_prompt
 from looplab.view import Bench, Block, call_text, guarded, plural
 
 YOUR_TURN = "your_turn"
+LIST_HEIGHT = 312  # pixels, kept while the messages grow
 
 
 # --- State ---------------------------------------------------------------------------------------------------
@@ -81,7 +82,8 @@ def play_on(game: Game) -> Position:
         raise Stop(YOUR_TURN)
 
     model = ScriptedModel([*game.replies, your_turn])
-    result = run_agent(game.task, model, registry, max_steps=game.max_steps, token_budget=game.token_budget, execute=execute)
+    result = run_agent(game.task, model, registry, max_steps=game.max_steps, token_budget=game.token_budget,
+                       execute=execute)
     return Position(game, result, registry.specs(), executed)
 
 
@@ -152,7 +154,7 @@ def given_html(position: Position) -> str:
     messages, over = position.result.messages, position.over
     head = f"You are given {plural(len(messages), 'message')}" if position.waits else plural(len(messages), "message")
     end = (position.result.status, "") if over else None
-    rows = view.message_list(messages, new=() if over else position.news, end=end)
+    rows = view.message_list(messages, new=() if over else position.news, end=end, height=LIST_HEIGHT)
     return f'<p class="ll-head">{head}</p><div class="ll-given">{rows}</div>'
 
 
@@ -162,7 +164,8 @@ def harness_html(position: Position) -> str:
     shown = {name: view.code(text) if name.startswith("what") and text else view.escape(text or "nothing yet")
              for name, text in facts.items()}
     rows = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in shown.items())
-    return f'<div class="ll-behind"><p class="ll-eyebrow">What the harness knows, and the model does not</p><dl>{rows}</dl></div>'
+    head = '<p class="ll-eyebrow">What the harness knows, and the model does not</p>'
+    return f'<div class="ll-behind">{head}<dl>{rows}</dl></div>'
 
 
 # --- Widget --------------------------------------------------------------------------------------------------
@@ -239,9 +242,9 @@ class SeatBench(Bench):
         """Return what the reader is given now, in plain words."""
         words, _, rest = what_happened(self.position)
         tools = tool_lines(self.position.specs)
-        messages = self.result.messages
-        return [f"{words} {rest}", f"{plural(len(messages), 'message')}:", [view.message_text(m) for m in messages],
-                f"{plural(len(tools), 'tool')}:", tools, "A reply is text, or calls with their arguments as JSON, or both."]
+        messages = [view.message_text(message) for message in self.result.messages]
+        return [f"{words} {rest}", f"{plural(len(messages), 'message')}:", messages, f"{plural(len(tools), 'tool')}:",
+                tools, "A reply is text, or calls with their arguments as JSON, or both."]
 
 
 def you_are_the_model(task: str = WEATHER_TASK, registry: Any = weather_world, max_steps: int = 8,

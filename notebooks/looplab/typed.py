@@ -41,7 +41,7 @@ def what_is_wrong(text: str, position: int | None = None) -> str:
     if in_text:
         return 'a `"` is missing at the end of a text.'
     if "'" in bare:
-        return 'text and names stand in double quotes, as in `"Pune"`.'
+        return 'text stands in double quotes, as in `"Pune"`.'
     if re.search(r"\b(True|False|None)\b", bare):
         return "JSON writes `true`, `false` and `null`."
     if re.search(r"\b(NaN|Infinity)\b", bare):
@@ -49,7 +49,7 @@ def what_is_wrong(text: str, position: int | None = None) -> str:
     if comma := re.search(r",\s*([}\]])", bare):
         return f"there is a comma too many before `{comma[1]}`."
     if re.search(r"[^\W\d]\w*", re.sub(r"\b(true|false|null)\b|(?<=\d)[eE]", "", bare)):
-        return 'text and names stand in double quotes, as in `"Pune"`.'
+        return 'text stands in double quotes, as in `"Pune"`.'
     if missing and end[-1] in ":,{[":
         return f"it breaks off; the end must be `{missing[-1]}`."
     if missing:
@@ -76,6 +76,6 @@ def outline(text: str) -> tuple[str, list[str], bool]:
 
 
 def trouble(words: str, sentence: str) -> str:
-    """Return a line of HTML under a field that says what is wrong with what was typed, and that it is kept."""
+    """Return a line of HTML under a field that says what is wrong with what was typed."""
     shown = re.sub("`([^`]*)`", r"<code>\1</code>", escape(sentence))
-    return f'<p class="ll-note ll-bad">{mark("error")} {word(words, "error")} {shown} What you typed is kept.</p>'
+    return f'<p class="ll-note ll-bad">{mark("error")} {word(words, "error")} {shown}</p>'

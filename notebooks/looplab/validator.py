@@ -150,9 +150,8 @@ class ValidatorBench(Bench):
         self.args = view.field(widgets.Textarea(description="Arguments, as JSON", rows=2), "args", "ll-json")
         self._say, self._checks = view.area("", "say"), view.area("", "checks")
         self._schema_note, self._args_note = view.area("", "schema-note"), view.area("", "args-note")
-        fields = [self.preset, self.schema, self._schema_note, self.args, self._args_note]
-        super().__init__(self._say, view.columns(view.column("ll-seat-b", *fields), view.column("ll-seat-a", self._checks)),
-                         hook="validator")
+        left = view.column("ll-seat-b", self.preset, self.schema, self._schema_note, self.args, self._args_note)
+        super().__init__(self._say, view.columns(left, view.column("ll-seat-a", self._checks)), hook="validator")
         self._filling = False
         self.preset.observe(self._take_preset, names="value")
         for field in (self.schema, self.args):
@@ -183,7 +182,8 @@ class ValidatorBench(Bench):
     def twin(self) -> list[Block]:
         """Return the two texts, the verdict and the checks."""
         words, _, quoted, rest = verdict_words(self.judgement)
-        return [" ".join(filter(None, (words, quoted and f"{quoted}.", rest))), "Schema:", Code(self.schema.value), "Arguments:", Code(self.args.value),
+        said = " ".join(filter(None, (words, quoted and f"{quoted}.", rest)))
+        return [said, "Schema:", Code(self.schema.value), "Arguments:", Code(self.args.value),
                 checks_table(self.judgement.checks)]
 
 
