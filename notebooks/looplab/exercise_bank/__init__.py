@@ -1,0 +1,23 @@
+"""The exercises of the notebooks, a module for each: cases and hints. The solutions are in notebooks/solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from agentloop import Json
+from looplab.cases import Exercise, try_answer
+from looplab.exercise_bank import nb_01, nb_02, nb_03, nb_04, nb_05
+
+NOTEBOOKS = {
+    "01_messages": nb_01.EXERCISES,
+    "02_validator": nb_02.EXERCISES,
+    "03_registry": nb_03.EXERCISES,
+    "04_loop": nb_04.EXERCISES,
+    "05_exits": nb_05.EXERCISES,
+}
+EXERCISES: dict[str, Exercise] = {exercise.id: exercise for bank in NOTEBOOKS.values() for exercise in bank}
+
+
+def try_by_id(exercise_id: str, parts: list[str], code: list[Json], left: list[str]) -> Iterator[Json]:
+    """Try an answer on the cases of an exercise: the job that is done in a process of its own."""
+    yield from try_answer(EXERCISES[exercise_id], parts, code, left)

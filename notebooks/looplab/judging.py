@@ -1,0 +1,125 @@
+"""Judge a file of the reader's own: the tests in tests/spec run on it, and say which requirements hold.
+
+    python -m looplab.judging my_agentloop.py --stage 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agentloop import Json
+
+ROOT = Path(__file__).parents[2]
+SPEC = ROOT / "tests/spec"
+STAGES = {1: "messages", 2: "validator", 3: "registry", 4: "loop", 5: "exits"}
+SECONDS = 60.0
+WORDS = {"passed": "holds", "failed": "does not hold", "skipped": "not tried"}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the suite says of a file: one sentence, a row for each requirement, and the first that does not hold.
+
+    It shows itself, in a notebook as a table.
+    """
+
+    said: str
+    rows: list[list[str]] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)
+
+    @property
+    def holds(self) -> bool:
+        """Whether every requirement holds."""
+        return bool(self.rows) and all(outcome == WORDS["passed"] for _, outcome, _ in self.rows)
+
+    def blocks(self) -> list[Any]:
+        """Return the verdict as blocks of plain words."""
+        from looplab.view import Code  # it brings the widgets along, which a shell can do without
+
+        table = [["stage", "outcome", "requirement"], *self.rows]
+        why = [f"The first that does not hold: {self.first[0]}.", Code(self.first[1])] if self.first else []
+        return [self.said, *why, *([table] if self.rows else [])]
+
+    def __repr__(self) -> str:
+        from looplab.view import twin_text
+
+        return twin_text(self.blocks())
+
+    def _repr_html_(self) -> str:
+        from looplab.view import twin_html
+
+        return twin_html(self.blocks())
+
+
+def judge(file: str | Path, stage: int = 5, seconds: float = SECONDS) -> Verdict:
+    """Run the suite on a file, stages 1 to `stage`, in a process that is ended after some seconds.
+
+    Raises ValueError for a stage that there is not.
+    """
+    if stage not in STAGES:
+        raise ValueError(f"the stages are {', '.join(map(str, STAGES))}")
+    path = Path(file)
+    if not path.is_file():
+        stages = stages_up_to(stage)
+        return Verdict(f"There is no file {path.name} here yet. Write {stages} into it, and judge it again.")
+    if not SPEC.is_dir():
+        return Verdict(f"The suite is missing: there is no folder {SPEC.relative_to(ROOT)} beside the notebooks.")
+    report, problem = run_suite(path.resolve(), stage, seconds)
+    return verdict_of(path.name, stage, report) if report else Verdict(f"{path.name} could not be judged: {problem}.")
+
+
+def run_suite(path: Path, stage: int, seconds: float) -> tuple[Json | None, str]:
+    """Return the suite's report on a file, or None and what kept it from writing one."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = Path(folder, "report.json")
+        command = [sys.executable, "-m", "pytest", str(SPEC), *"-q -p no:cacheprovider -o addopts=".split()]
+        command += [f"--report={written}", f"--impl={path}", f"--stage={stage}"]
+        environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+        environment |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            run = subprocess.run(command, cwd=ROOT, env=environment, timeout=seconds, capture_output=True)
+        except subprocess.TimeoutExpired:
+            return None, f"the suite was still running after {seconds:g} seconds and was stopped"
+        if written.exists():
+            return json.loads(written.read_text(encoding="utf-8")), ""
+        words = " ".join((run.stdout + run.stderr).decode("utf-8", "replace").split())
+        return None, f"it ended the process of the suite{f', whose last words were: {words[-200:]}' if words else ''}"
+
+
+def stages_up_to(stage: int) -> str:
+    """Name the stages from 1 on."""
+    return {1: "stage 1", 2: "stages 1 and 2"}.get(stage, f"stages 1 to {stage}")
+
+
+def verdict_of(name: str, stage: int, report: Json) -> Verdict:
+    """Return the verdict for a report."""
+    requirements = report["requirements"]
+    rows = [[f"{r['stage']} {STAGES[r['stage']]}", WORDS[r["outcome"]], r["sentence"]] for r in requirements]
+    held = [r["outcome"] for r in requirements].count("passed")
+    failed = next((r for r in requirements if r["outcome"] == "failed"), None)
+    first = [failed["sentence"], failed["message"]] if failed else []
+    return Verdict(f"{name}, {stages_up_to(stage)}: {held} of {len(rows)} requirements hold.", rows, first)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Judge a file from a shell; return 0 if every requirement holds, else 1."""
+    description = "Judge a file by the tests in tests/spec."
+    parser = argparse.ArgumentParser(prog="python -m looplab.judging", description=description)
+    parser.add_argument("file", help="the file, such as my_agentloop.py")
+    parser.add_argument("--stage", type=int, default=5, choices=list(STAGES), help="judge stages 1 to N, or all")
+    options = parser.parse_args(arguments)
+    verdict = judge(options.file, options.stage)
+    print(verdict)
+    return 0 if verdict.holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""A file of the reader's own is judged: a row for each requirement, and the first that does not hold is explained."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from looplab import judging
+from looplab.judging import Verdict, judge, main
+
+ROOT = Path(__file__).parent.parent
+PLAIN = (ROOT / "tests/fixtures/plain.py").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where the reader's file stands, in the folder that the notebook runs in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "my_agentloop.py"
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Verdict:
+    """Return the verdict on a plain solution that lets unknown arguments through."""
+    old = """return f"unexpected argument '{name}'\""""
+    assert PLAIN.count(old) == 1
+    file = tmp_path_factory.mktemp("faulty") / "my_agentloop.py"
+    file.write_text(PLAIN.replace(old, "continue"), encoding="utf-8")
+    return judge(file, stage=3)
+
+
+def test_a_file_that_is_not_there_yet_is_told_in_one_friendly_line(mine: Path) -> None:
+    for stage, stages in ((1, "stage 1"), (2, "stages 1 and 2"), (5, "stages 1 to 5")):
+        said = f"There is no file my_agentloop.py here yet. Write {stages} into it, and judge it again."
+        assert repr(judge("my_agentloop.py", stage=stage)) == said
+    assert not judge("my_agentloop.py").holds
+
+
+def test_a_right_file_is_told_how_many_requirements_hold(mine: Path) -> None:
+    mine.write_text(PLAIN, encoding="utf-8")
+    verdict = judge("my_agentloop.py")
+    assert verdict.holds and len({stage for stage, *_ in verdict.rows}) == 5
+    count = len(verdict.rows)
+    assert verdict.said == f"my_agentloop.py, stages 1 to 5: {count} of {count} requirements hold."
+    assert "does not hold" not in repr(verdict)
+
+
+def test_a_later_stage_is_not_asked_for(mine: Path) -> None:
+    mine.write_text(PLAIN[: PLAIN.index("class ToolRegistry")], encoding="utf-8")
+    verdict = judge("my_agentloop.py", stage=2)
+    assert verdict.holds and {stage for stage, *_ in verdict.rows} == {"1 messages", "2 validator"}
+    assert not judge("my_agentloop.py", stage=3).holds
+
+
+def test_each_requirement_has_a_row_and_the_first_that_does_not_hold_is_explained(faulty: Verdict) -> None:
+    outcomes = {sentence: outcome for _, outcome, sentence in faulty.rows}
+    failed = [sentence for sentence, outcome in outcomes.items() if outcome == "does not hold"]
+    assert not faulty.holds and failed[0] == "An argument that is not in the schema is refused"
+    assert outcomes["A bool is never a number"] == "holds"
+    held = list(outcomes.values()).count("holds")
+    lines = repr(faulty).splitlines()
+    assert lines[0] == f"my_agentloop.py, stages 1 to 3: {held} of {len(faulty.rows)} requirements hold."
+    assert lines[1] == f"The first that does not hold: {failed[0]}."
+    why = [line.partition(":")[0] for line in lines[2:5]]
+    assert why == ["tried", "expected", "came back"]
+    assert len(lines) == 6 + len(faulty.rows)
+
+
+def test_the_table_says_the_same_as_the_text(faulty: Verdict) -> None:
+    html = faulty._repr_html_()
+    assert html.count("<tr>") == len(faulty.rows) + 1
+    for _, _, sentence in faulty.rows:
+        assert sentence in html and sentence in repr(faulty)
+    assert "<pre>tried:" in html and "style" not in html and "class=" not in html
+
+
+def test_two_verdicts_on_one_file_are_the_same(mine: Path, faulty: Verdict) -> None:
+    mine.write_text(PLAIN.replace("""return f"unexpected argument '{name}'\"""", "continue"), encoding="utf-8")
+    assert repr(judge(mine, stage=3)) == repr(faulty)
+
+
+@pytest.mark.parametrize(("text", "sentence"), [
+    ("", "The first that does not hold: The file has the names of stage 1."),
+    ("x = (", "SyntaxError"),
+    ("import no_such_module", "ModuleNotFoundError"),
+    ("raise SystemExit(3)", "it called sys.exit (line 1)"),
+    ("import os\nos._exit(0)", "my_agentloop.py could not be judged: it ended the process of the suite."),
+    ("\0\0", "The first that does not hold: The file has the names of stage 1."),
+])
+def test_a_file_that_cannot_be_used_is_told_why(text: str, sentence: str, mine: Path) -> None:
+    mine.write_text(text, encoding="utf-8")
+    verdict = judge("my_agentloop.py", stage=1)
+    assert not verdict.holds and sentence in repr(verdict) and "Traceback" not in repr(verdict)
+
+
+def test_a_suite_that_does_not_end_is_stopped(mine: Path) -> None:
+    mine.write_text("while True:\n    try:\n        while True: pass\n    except BaseException: pass", encoding="utf-8")
+    said = "my_agentloop.py could not be judged: the suite was still running after 0.5 seconds and was stopped."
+    assert repr(judge("my_agentloop.py", stage=1, seconds=0.5)) == said
+
+
+def test_a_suite_that_is_not_there_is_told(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine.write_text(PLAIN, encoding="utf-8")
+    monkeypatch.setattr(judging, "SPEC", judging.ROOT / "no/suite")
+    assert "The suite is missing" in repr(judge("my_agentloop.py"))
+
+
+def test_what_pytest_is_told_elsewhere_does_not_reach_the_suite(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine.write_text(PLAIN, encoding="utf-8")
+    (mine.parent / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n", encoding="utf-8")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")
+    assert judge("my_agentloop.py", stage=1).holds
+
+
+@pytest.mark.parametrize("stage", [0, 6, "3"])
+def test_a_stage_that_there_is_not_is_a_value_error(stage: int) -> None:
+    with pytest.raises(ValueError, match="the stages are 1, 2, 3, 4, 5"):
+        judge("my_agentloop.py", stage=stage)
+
+
+def test_a_shell_judges_a_file_with_one_line(mine: Path) -> None:
+    mine.write_text(PLAIN, encoding="utf-8")
+    command = [sys.executable, "-m", "looplab.judging", "my_agentloop.py", "--stage", "1"]
+    run = subprocess.run(command, cwd=mine.parent, capture_output=True, text=True, encoding="utf-8", timeout=60)
+    assert run.returncode == 0 and run.stdout.startswith("my_agentloop.py, stage 1: "), run.stdout + run.stderr
+
+
+def test_a_shell_is_told_by_the_exit_code(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["my_agentloop.py", "--stage", "2"]) == 1
+    assert "There is no file" in capsys.readouterr().out
+    mine.write_text(PLAIN, encoding="utf-8")
+    assert main(["my_agentloop.py", "--stage", "2"]) == 0
+    with pytest.raises(SystemExit):
+        main(["my_agentloop.py", "--stage", "7"])
