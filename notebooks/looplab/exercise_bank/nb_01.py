@@ -160,7 +160,7 @@ def lengths_kept(recorder: Any) -> list[int]:
     return [len(shown) for shown in model.seen]
 
 
-def kept_after_edit(recorder: Any) -> Json:
+def kept_after_edit(recorder: Any) -> Any:
     """Edit a message after it was shown; return what is recorded of it."""
     model, messages = recorder(lambda messages, specs: final("ok")), chat()
     model(messages, [])
@@ -168,7 +168,7 @@ def kept_after_edit(recorder: Any) -> Json:
     return model.seen[0][0]
 
 
-def kept_after_deep_edit(recorder: Any) -> Json:
+def kept_after_deep_edit(recorder: Any) -> Any:
     """Edit the arguments of a call after it was shown; return what is recorded of them."""
     model, messages = recorder(lambda messages, specs: final("ok")), chat()
     model(messages, [])
@@ -176,7 +176,7 @@ def kept_after_deep_edit(recorder: Any) -> Json:
     return model.seen[0][1]["tool_calls"][0]["args"]
 
 
-def kept_of_a_rude_model(recorder: Any) -> Json:
+def kept_of_a_rude_model(recorder: Any) -> Any:
     """Record a model that edits what it is given; return what is recorded of it."""
 
     def rude(messages: list[Json], specs: list[Json]) -> ModelReply:

@@ -166,7 +166,8 @@ SCHEMA = Exercise(
 
 def log_of(logged: Any, *cities: str, layers: int = 1) -> list[Any]:
     """Return the outermost log after calls for these cities, with so many layers of the wrapper."""
-    execute, log = weather_world()[0], []
+    execute: Any = weather_world()[0]
+    log: list[Any] = []
     for _ in range(layers):
         log = []
         execute = logged(execute, log)

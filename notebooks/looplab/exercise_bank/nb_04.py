@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import FunctionType
 from typing import Any
 
@@ -13,7 +14,6 @@ from agentloop import (
     asks,
     call,
     final,
-    json,
     run_agent,
     weather_script,
     weather_world,
