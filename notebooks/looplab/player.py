@@ -126,37 +126,43 @@ def code_rows(recording: Recording) -> list[Row]:
     """Return the listing: black, but for the calls of the model and the tools, and the names of the exits."""
     lines = recording.source.lines
     tokens = list(tokenize.generate_tokens(io.StringIO("\n".join([*lines, ""])).readline))
-    starts, spans = token_starts(tokens), spans_of(tokens, lines, recording)
+    seams, spans = seams_of(tokens), spans_of(tokens, lines, recording)
     rows = []
     for line, text in enumerate(lines, 1):
-        for start, stop, indent in parts_of(text, starts.get(line, [])):
+        for start, stop, indent in parts_of(text, seams.get(line, {})):
             html = " " * indent + coloured(text, start, stop, spans.get(line, []))
             rows.append(Row(line, "" if start else str(line), html))
     return rows
 
 
-def parts_of(text: str, starts: list[int]) -> Iterator[tuple[int, int, int]]:
-    """Cut a line into parts that fit: where each starts and stops, and its indent; cut between tokens if possible."""
+def parts_of(text: str, seams: dict[int, int]) -> Iterator[tuple[int, int, int]]:
+    """Cut a line into parts that fit: where each starts and stops, and its indent."""
     start, indent, hang = 0, 0, len(text) - len(text.lstrip()) + 8
     while len(text) - start > WIDTH - indent:
         end = start + WIDTH - indent
-        words = [i + 1 for i in range(start + hang, end) if text[i] == " "]
-        stop = max([i for i in starts if start + hang < i <= end] or words or [end])
+        least = (2 * max(start, hang) + end) // 3
+        words = {i + 1: 0 for i in range(least, end) if text[i] == " "}
+        fitting = {i: badness for i, badness in seams.items() if least < i <= end} or words or {end: 0}
+        stop = min(fitting, key=lambda i: (fitting[i], -i))
         yield start, stop, indent
         start, indent = stop, hang
     yield start, len(text), indent
 
 
-def token_starts(tokens: list[tokenize.TokenInfo]) -> dict[int, list[int]]:
-    """Return, for each line, the columns before which it may be cut: where a token follows a space, in no string."""
-    starts: dict[int, list[int]] = {}
-    depth = 0
-    for token in tokens:
-        (line, column), opens = token.start, tokenize.tok_name[token.type]
-        if depth == 0 and column and token.line[column - 1: column] == " ":
-            starts.setdefault(line, []).append(column)
-        depth += (opens == "FSTRING_START") - (opens == "FSTRING_END")  # Python 3.12 reads into an f-string
-    return starts
+def seams_of(tokens: list[tokenize.TokenInfo]) -> dict[int, dict[int, int]]:
+    """Return, for each line, the columns before which it may be cut, and how bad that would be.
+
+    A cut lies between tokens and in no string; it is the worse the more brackets are open, and best after a comma.
+    """
+    seams: dict[int, dict[int, int]] = {}
+    brackets = strings = 0
+    for before, token in zip(tokens, tokens[1:]):
+        brackets += (before.string in ("(", "[", "{")) - (before.string in (")", "]", "}"))
+        opened = tokenize.tok_name[before.type]
+        strings += (opened == "FSTRING_START") - (opened == "FSTRING_END")  # Python 3.12 reads into an f-string
+        if not strings and token.start > before.end and token.start[0] == before.end[0]:
+            seams.setdefault(token.start[0], {})[token.start[1]] = 2 * brackets - (before.string == ",")
+    return seams
 
 
 def coloured(text: str, start: int, stop: int, spans: list[tuple[int, int, str]]) -> str:

@@ -181,6 +181,8 @@ def message_list(messages: Sequence[Any], new: Collection[int] = (), seen: int =
             step += 1
             rows.append(f'<li class="ll-stephead{shown}">step {step}</li>')
         rows.append(message_row(message, " ll-new" if i in new else shown))
+    if not messages:
+        rows.append('<li class="ll-empty">no message yet</li>')
     if end:
         status, more = end
         rows.append(f'<li class="ll-m ll-end"><span class="ll-who ll-exit">{mark("exit")}exit</span>'

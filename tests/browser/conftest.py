@@ -142,6 +142,26 @@ def notebook(lab: tuple[str, str, Path], chromium: Any) -> Iterator[Callable[...
     assert complaints == [], "errors in the browser's console"
 
 
+@pytest.fixture
+def faults() -> Callable[[Any, str], list[str]]:
+    """Give a function that names the serious faults which axe-core finds in a part of a page.
+
+    The environment variable AXE_CORE holds the path of axe.min.js, from the npm package axe-core. One fault is left
+    out: ipywidgets cannot name the handle of a slider, so each slider's moves are also on buttons with names.
+    """
+    if not os.environ.get("AXE_CORE"):
+        pytest.skip("AXE_CORE does not name the file axe.min.js")
+    script = Path(os.environ["AXE_CORE"]).read_text(encoding="utf-8")
+
+    def find(page: Any, selector: str) -> list[str]:
+        page.evaluate(script)
+        found = page.evaluate("include => axe.run({include, exclude: '.noUi-handle'})", selector)["violations"]
+        return [f"{fault['id']}: {node['html'][:200]}" for fault in found if fault["impact"] in ("serious", "critical")
+                for node in fault["nodes"]]
+
+    return find
+
+
 IDLE = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
 ALL_RUN = ("jupyterapp.shell.currentWidget.content.widgets.every("
            "cell => cell.model.type !== 'code' || cell.model.executionCount !== null)")

@@ -129,6 +129,19 @@ def test_nothing_moves_from_frame_to_frame(notebook: Any) -> None:
         assert page.locator(".ll-lines").evaluate("code => code.scrollWidth <= code.clientWidth")
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_no_serious_fault(notebook: Any, faults: Any, dark: bool) -> None:
+    page = notebook(LOOP, PLAY, dark=dark)
+    assert faults(page, ".t-player") == []
+    page.click(".t-jump-error")
+    page.click(".t-player .ll-specs summary")
+    arrive(page, 13)
+    assert faults(page, ".t-player") == []
+    page.click(".t-last")
+    arrive(page, 42)
+    assert faults(page, ".t-player") == []
+
+
 def test_play_errors_and_evil_text(notebook: Any) -> None:
     evil = "<img src=x onerror=alert(1)><script>alert(2)</script><b>hi</b>"
     page = notebook(
