@@ -52,7 +52,8 @@ def calculate(expression: str) -> float:
     try:
         if len(expression) > 200 or not set(expression) <= set("0123456789.+-*/() "):
             raise SyntaxError
-        return round(value(ast.parse(expression.strip(), mode="eval").body), 2)
+        result: float = round(value(ast.parse(expression.strip(), mode="eval").body), 2)
+        return result
     except SyntaxError:
         raise ValueError("only numbers and + - * / are allowed") from None
     except ArithmeticError:
