@@ -224,6 +224,12 @@ def test_the_error_of_an_adapter_may_be_the_exception_itself():
     assert observations(result) == ["ERROR: cut off"]
 
 
+@pytest.mark.parametrize(("name", "args"), [("t", {"x": {1}}), ("t", {1: 1}), (None, {}), (5, {"x": {1}})])
+def test_the_error_of_an_adapter_stands_whatever_else_is_wrong_with_the_call(name, args):
+    result = run(ScriptedModel([asks(ToolCall("a", name, args, error="cut off")), final("ok")]))
+    assert observations(result) == ["ERROR: cut off"]
+
+
 @pytest.mark.parametrize("error", [None, ""])
 def test_the_key_error_stands_only_where_it_is_set(error):
     result = run(ScriptedModel([asks(ToolCall("a", "t", {}, error)), final("ok")]))

@@ -223,6 +223,13 @@ def test_a_function_that_cannot_take_the_arguments_by_name_is_refused(fn):
         tool(fn, CITY)
 
 
+def test_a_function_must_take_its_optional_arguments_too():
+    schema = {"properties": {"city": {"type": "string"}, "unit": {"type": "string"}}, "required": ["city"]}
+    with pytest.raises(SchemaError, match="cannot be called with the arguments"):
+        tool(lambda city: city, schema)
+    assert tool(lambda city, unit="C": city + unit, schema).execute("t", {"city": "Pune"}) == '"PuneC"'
+
+
 def test_a_function_must_do_without_its_optional_arguments():
     optional = CITY | {"required": []}
     with pytest.raises(SchemaError, match="cannot be called with the arguments"):
