@@ -214,6 +214,22 @@ def test_a_message_that_the_loop_edits_keeps_its_past_in_earlier_frames():
     assert "1 message edited" in sentences(played(loop))[2] and "1 message removed" in sentences(played(loop))[3]
 
 
+def test_what_is_no_message_is_shown_by_its_type_until_the_loop_trips_over_it():
+    def loop(task, model, registry):
+        messages = [{"role": "user", "content": task}]
+        reply = model(messages, registry.specs())
+        messages.append(reply)
+        messages.append({"content": "no role"})
+        return [m["role"] for m in messages]
+
+    shown = played(loop)
+    assert [m.get("role") for m in states(shown)[-1].messages] == ["user", "ModelReply", None]
+    assert "The ModelReply message joins the list as message 2." in sentences(shown)
+    assert len(shown.recording.versions) == 1
+    shown.go_to(len(shown) - 1)
+    assert "a reply with 1 call" in text_of(shown.list.value)
+
+
 def test_the_run_is_the_readers_own_and_what_it_made_is_not_shared_with_the_frames():
     shown = played()
     shown.result.messages[2]["content"] = "changed later"

@@ -300,7 +300,7 @@ class Player(Bench):
     def __init__(self, recording: Recording) -> None:
         self.recording, self.frames = recording, recording.moments
         self.result, self.error = recording.result, recording.error
-        self.stops, self._rows, self._order = stops_of(recording), code_rows(recording), names_of(recording)
+        self.stops, self.rows, self.order = stops_of(recording), code_rows(recording), names_of(recording)
         self._playing: asyncio.Task[None] | None = None
 
         self.buttons = {
@@ -389,9 +389,9 @@ class Player(Bench):
         self.slider.value = frame + 1
         self.position.value = f'<span class="ll-position">{frame + 1:,} / {len(self):,}</span>'
         self.sentence.value = sentence(narrator.as_html(state.sentence))
-        self.code.value = code_html(self._rows, state)
-        self.values.value = values_html(state, self._order)
-        self.list.value = list_html(state, height_of(self._rows))
+        self.code.value = code_html(self.rows, state)
+        self.values.value = values_html(state, self.order)
+        self.list.value = list_html(state, height_of(self.rows))
         self.meter.value = meter_html(state)
         for names, is_dead in ((("first", "back"), frame == 0), (("play", "next", "last"), frame == len(self) - 1)):
             for name in names:

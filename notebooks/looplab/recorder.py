@@ -236,10 +236,10 @@ def attributes(value: Any) -> dict[str, Any]:
 
 
 def is_message_list(name: str, value: Any) -> bool:
-    """Say whether a variable looks like the message list: it holds dicts with a role, or is empty and so called."""
+    """Say whether a variable looks like the message list: it begins with a message, or is empty and so called."""
     if not isinstance(value, list):
         return False
-    return all(isinstance(m, dict) and "role" in m for m in value) if value else name == "messages"
+    return isinstance(value[0], dict) and "role" in value[0] if value else name == "messages"
 
 
 def message_list_in(values: dict[str, Any]) -> list[Any]:
@@ -295,15 +295,14 @@ class Film:
         self.moments[-1] = replace(self.moments[-1], **self._tokens(values))
 
     def _list(self, current: list[Any]) -> dict[str, Any]:
-        known = self.versions[-1]
-        if equal(current[: len(known)], known):
-            new = [copied(message) for message in current[len(known):]]
-            known += new
-            return {"version": len(self.versions) - 1, "length": len(known), "appended": len(new)}
-        edited = tuple(i for i, (a, b) in enumerate(zip(known, current)) if not equal(a, b))
-        same = [copied(b) if i in edited else a for i, (a, b) in enumerate(zip(known, current))]
+        known, edited = self.versions[-1], ()
+        if not equal(current[: len(known)], known):
+            pairs = list(enumerate(zip(known, current)))
+            edited = tuple(i for i, (old, now) in pairs if not equal(old, now) and not equal(old, copied(now)))
+            if edited or len(current) < len(known):
+                self.versions.append([copied(now) if i in edited else old for i, (old, now) in pairs])
         new = [copied(message) for message in current[len(known):]]
-        self.versions.append(same + new)
+        self.versions[-1].extend(new)
         return {"version": len(self.versions) - 1, "length": len(current), "appended": len(new), "edited": edited,
                 "removed": max(0, len(known) - len(current))}
 
@@ -314,7 +313,7 @@ class Film:
         prompt = before.prompt if before and before.spent == spent else None
         new = self.versions[-1][now.length - now.appended:]
         asks = estimates or now.asked is not None or bool(before and before.waiting)
-        waiting = asks and not any(message["role"] == "assistant" for message in new)
+        waiting = asks and not any(message.get("role") == "assistant" for message in new)
         return {"spent": spent, "prompt": number(values, PROMPT) if estimates else prompt, "waiting": waiting,
                 "estimates": estimates}
 
@@ -327,8 +326,10 @@ def equal(a: Any, b: Any) -> bool:
         return False
 
 
-def copied(message: Any) -> Any:
-    """Return a copy of a message; of one that cannot be copied whole, the outermost dict."""
+def copied(message: Any) -> dict[str, Any]:
+    """Return a copy of a message; for what is none, a message that says what it is."""
+    if not isinstance(message, dict):
+        return {"role": type(message).__name__, "content": in_words(message)}
     try:
         return deepcopy(message)
     except Exception:

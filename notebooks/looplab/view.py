@@ -335,6 +335,15 @@ def switch(text: str, hook: str) -> widgets.Checkbox:
     return _named(widgets.Checkbox(description=text, indent=False), hook, ("ll-switch",))
 
 
+def choices(text: str, options: Any, hook: str, value: Any = None) -> widgets.RadioButtons:
+    """Return a row of options of which one can be chosen, or none yet; they look like buttons.
+
+    A drop-down list would not do: JupyterLab takes the arrow keys that move through it.
+    """
+    made = widgets.RadioButtons(description=text, options=options, value=value)
+    return _named(made, hook, ("ll-radios",))
+
+
 def controls(*parts: Any) -> widgets.HBox:
     """Return a row of controls that wraps where it is narrow; a text among them becomes a label."""
     labelled = [area(f'<span class="ll-muted">{escape(p)}</span>') if isinstance(p, str) else p for p in parts]

@@ -1,7 +1,7 @@
 """A real JupyterLab on a loopback port, driven by a real Chromium.
 
-`notebook(source, …)` writes a notebook of code cells, opens it and runs it. Nothing may be asked of any other machine,
-and no error may reach the browser's console; both are asserted when a test ends.
+The fixture `notebook` opens and runs a notebook. Nothing may be asked of another machine, and no error may reach the
+browser's console; both are asserted when a test ends.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"The tests in tests/browser were skipped, because {MISSING} is missing.")
 
 
-@pytest.fixture(scope="session")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
-    """Start JupyterLab over an empty folder; give its address, its token and the folder."""
-    home, folder = tmp_path_factory.mktemp("jupyter"), tmp_path_factory.mktemp("notebooks")
-    names = ("CONFIG", "DATA", "RUNTIME")
-    env = os.environ | {f"JUPYTER_{name}_DIR": str(home / name.lower()) for name in names} | {
+@contextmanager
+def jupyterlab(home: Path) -> Iterator[tuple[str, str, Path]]:
+    """Run JupyterLab over an empty folder in `home`; give its address, its token and the folder."""
+    folder = home / "notebooks"
+    folder.mkdir()
+    env = os.environ | {f"JUPYTER_{name}_DIR": str(home / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")} | {
         "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "IPYTHONDIR": str(home / "ipython"), "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "notebooks")])}
     write_json(home / "settings/@jupyterlab/notebook-extension/tracker.jupyterlab-settings", {"windowingMode": "none"})
@@ -93,39 +94,40 @@ def wait_for_server(server: subprocess.Popen[bytes], address: str, log: Path) ->
     pytest.fail(f"JupyterLab did not start:\n{log.read_text(encoding='utf-8')[-2000:]}")
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
+@contextmanager
+def browser() -> Iterator[Any]:
+    """Run Chromium without a window."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
 
 
-@pytest.fixture
-def notebook(lab: tuple[str, str, Path], chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Give a function that opens and runs a notebook and returns its page.
+class Desk:
+    """Opens notebooks in a browser, and notes each request to another machine and each error in the console."""
 
-    It takes the source of each code cell, or the path of a notebook to copy; `dark` chooses the theme.
-    """
-    address, token, folder = lab
-    strangers: list[str] = []
-    complaints: list[str] = []
-    contexts = []
+    def __init__(self, lab: tuple[str, str, Path], chromium: Any) -> None:
+        self.address, self.token, self.folder = lab
+        self.chromium = chromium
+        self.contexts: list[Any] = []
+        self.strangers: list[str] = []
+        self.complaints: list[str] = []
 
-    def open_and_run(*cells: str | Path, dark: bool = False, width: int = 1280, height: int = 1000) -> Any:
-        path = folder / f"test-{secrets.token_hex(4)}.ipynb"
+    def open(self, *cells: str | Path, dark: bool = False, width: int = 1280, height: int = 1000) -> Any:
+        """Open and run a notebook, from the source of its code cells or a path to copy; return its page."""
+        path = self.folder / f"test-{secrets.token_hex(4)}.ipynb"
         if isinstance(cells[0], Path):
             shutil.copy(cells[0], path)
         else:
             nbformat.write(new_notebook(cells), path)
-        context = chromium.new_context(viewport={"width": width, "height": height})
-        contexts.append(context)
-        context.route("**/*", lambda route: only_loopback(route, address, strangers))
+        context = self.chromium.new_context(viewport={"width": width, "height": height})
+        self.contexts.append(context)
+        context.route("**/*", self._only_loopback)
         page = context.new_page()
         page.set_default_timeout(WAIT)
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(f"{address}/doc/tree/{path.name}?token={token}")
+        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.goto(f"{self.address}/doc/tree/{path.name}?token={self.token}")
         page.wait_for_function(IDLE)
         page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})",
                       "JupyterLab Dark" if dark else "JupyterLab Light")
@@ -135,11 +137,49 @@ def notebook(lab: tuple[str, str, Path], chromium: Any) -> Iterator[Callable[...
         page.wait_for_function(IDLE)
         return page
 
-    yield open_and_run
-    for context in contexts:
-        context.close()
-    assert strangers == [], "requests to another machine"
-    assert complaints == [], "errors in the browser's console"
+    def close(self) -> None:
+        """Close every page."""
+        for context in self.contexts:
+            context.close()
+
+    def _only_loopback(self, route: Any) -> None:
+        if route.request.url.startswith((self.address, "data:", "blob:")):
+            route.continue_()
+        else:
+            self.strangers.append(route.request.url)
+            route.abort()
+
+
+IDLE = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
+ALL_RUN = ("jupyterapp.shell.currentWidget.content.widgets.every("
+           "cell => cell.model.type !== 'code' || cell.model.executionCount !== null)")
+
+
+def new_notebook(sources: tuple[Any, ...]) -> Any:
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in sources], metadata=kernel)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Path]]:
+    with jupyterlab(tmp_path_factory.mktemp("jupyter")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture
+def notebook(lab: tuple[str, str, Path], chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Give a function that opens and runs a notebook, see Desk.open; afterwards, assert that nothing was amiss."""
+    desk = Desk(lab, chromium)
+    yield desk.open
+    desk.close()
+    assert desk.strangers == [], "requests to another machine"
+    assert desk.complaints == [], "errors in the browser's console"
 
 
 @pytest.fixture
@@ -160,22 +200,3 @@ def faults() -> Callable[[Any, str], list[str]]:
                 for node in fault["nodes"]]
 
     return find
-
-
-IDLE = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
-ALL_RUN = ("jupyterapp.shell.currentWidget.content.widgets.every("
-           "cell => cell.model.type !== 'code' || cell.model.executionCount !== null)")
-
-
-def new_notebook(sources: tuple[Any, ...]) -> Any:
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(s) for s in sources], metadata=kernel)
-
-
-def only_loopback(route: Any, address: str, strangers: list[str]) -> None:
-    """Let through what goes to JupyterLab; note and stop all else."""
-    if route.request.url.startswith((address, "data:", "blob:")):
-        route.continue_()
-    else:
-        strangers.append(route.request.url)
-        route.abort()
