@@ -1,0 +1,345 @@
+"""The changes that an interviewer asks for at the end, and the checks that tell whether a file has them.
+
+A check is a function of the reader's module; its docstring is the requirement, and an exception means that it does
+not hold. All are tried in a process that is ended if it does not end by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from agentloop import Json, describe
+from looplab.cases import attempt
+from looplab.faults import load
+
+Check = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """A change that is asked for: its name, what the interviewer says, what to write, and the checks."""
+
+    name: str
+    asks: str
+    code: str
+    checks: tuple[Check, ...]
+
+
+# --- What the checks use -------------------------------------------------------------------------------------
+
+OBJECT = {"type": "object"}
+X: Json = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
+
+
+def ask(mine: Any, *calls: tuple[str, str, Json]) -> Any:
+    """Return a reply with calls, each as id, name and arguments."""
+    return mine.ModelReply("", [mine.ToolCall(*deepcopy(c)) for c in calls])
+
+
+def script(mine: Any, *replies: Any) -> Callable[..., Any]:
+    """Return a model that replays replies; a text among them is a final answer."""
+    left = list(replies)
+
+    def model(messages: list[Json], specs: list[Json]) -> Any:
+        assert left, "the model was asked again after its last reply"
+        reply = left.pop(0)
+        return mine.ModelReply(reply) if isinstance(reply, str) else reply
+
+    return model
+
+
+def tools(mine: Any, **functions: Callable[..., Any]) -> Any:
+    """Return a registry in which a function with a default for x takes none, and any other takes x as text."""
+    registry = mine.ToolRegistry()
+    for name, fn in functions.items():
+        registry.register(name, f"Use {name}.", OBJECT if fn.__defaults__ else X, fn)
+    return registry
+
+
+def observed(result: Any) -> dict[str, str]:
+    """Return the content of each tool message by the id of its call."""
+    return {m["tool_call_id"]: m["content"] for m in result.messages if m["role"] == "tool"}
+
+
+# --- Approval ------------------------------------------------------------------------------------------------
+
+
+def run_refund(mine: Any, risky: tuple[str, ...] = ("refund",)) -> tuple[Any, list[str]]:
+    ran: list[str] = []
+    registry = tools(mine, look=lambda x: ran.append(f"look {x}"), refund=lambda x: ran.append(f"refund {x}"))
+    calls = [("a", "look", {"x": "1"}), ("b", "refund", {"x": "2"}), ("c", "look", {"x": "3"})]
+    result = mine.run_agent("Refund it.", script(mine, ask(mine, *calls), "Done."), registry, risky=risky)
+    return result, ran
+
+
+def risky_call_waits(mine: Any) -> None:
+    """A risky call is not run, and the run ends with waiting_for_approval and no answer."""
+    result, ran = run_refund(mine)
+    assert "refund 2" not in ran, "the refund ran"
+    assert (result.status, result.answer) == ("waiting_for_approval", None), f"{result.status}, {result.answer}"
+
+
+def calls_before_it_are_answered(mine: Any) -> None:
+    """The call before it has its observation; it and the call after it have none, and did not run."""
+    result, ran = run_refund(mine)
+    assert (list(observed(result)), ran) == (["a"], ["look 1"]), f"observations of {list(observed(result))}, ran {ran}"
+
+
+def without_risk_as_before(mine: Any) -> None:
+    """A run without a risky call ends as before."""
+    result, ran = run_refund(mine, risky=())
+    assert (result.status, len(ran)) == ("done", 3), f"{result.status}, ran {ran}"
+
+
+# --- Timeout -------------------------------------------------------------------------------------------------
+
+
+def result_in_time(mine: Any) -> None:
+    """A function that is done in time gives its result, and gets its arguments by name."""
+    value = mine.with_timeout(lambda x: f"the {x}", 2)(x="sky")
+    assert value == "the sky", f"it gave {value!r}"
+
+
+def too_slow(mine: Any) -> None:
+    """A function that takes too long is not waited for: TimeoutError."""
+    never = threading.Event()
+    try:
+        mine.with_timeout(lambda: never.wait(60), 0.05)()
+    except TimeoutError:
+        return
+    raise AssertionError("no TimeoutError came")
+
+
+def own_exception(mine: Any) -> None:
+    """An exception of the function itself passes through."""
+    try:
+        mine.with_timeout(lambda: {}["Atlantis"], 2)()
+    except KeyError:
+        return
+    raise AssertionError("the KeyError did not pass through")
+
+
+def timeout_is_observed(mine: Any) -> None:
+    """Registered as a tool, a function that takes too long is an observation that names TimeoutError."""
+    registry, never = mine.ToolRegistry(), threading.Event()
+    registry.register("wait", "Wait.", OBJECT, mine.with_timeout(lambda: never.wait(60), 0.05))
+    text = registry.execute("wait", {})
+    assert text.startswith("ERROR: wait failed: TimeoutError"), f"it is {text!r}"
+
+
+# --- Repeated calls ------------------------------------------------------------------------------------------
+
+
+def repeat(mine: Any, args: list[str], answers: list[str] | None = None, **options: Any) -> tuple[Any, list[str]]:
+    ran: list[str] = []
+
+    def look(x: str) -> str:
+        ran.append(x)
+        return answers[len(ran) - 1] if answers else f"the {x}"
+
+    replies = [ask(mine, (f"c{i}", "look", {"x": x})) for i, x in enumerate(args)]
+    return mine.run_agent("Look.", script(mine, *replies, "Done."), tools(mine, look=look), **options), ran
+
+
+def third_is_not_run(mine: Any) -> None:
+    """The third call in a row with the same tool, arguments and result is not run: repeated_call, no answer."""
+    result, ran = repeat(mine, ["sky"] * 5, max_repeats=3)
+    assert (result.status, result.answer, len(ran)) == ("repeated_call", None, 2), f"{result.status}, ran {len(ran)} times"
+
+
+def repeat_is_answered(mine: Any) -> None:
+    """The call that was not run is answered with an ERROR, as is every call after it in the same reply."""
+    reply = ask(mine, *((i, "look", {"x": "sky"}) for i in "abcd"))
+    registry = tools(mine, look=lambda x: f"the {x}")
+    result = mine.run_agent("Look.", script(mine, reply, "Done."), registry, max_repeats=3)
+    errors = [text.startswith("ERROR: ") for text in observed(result).values()]
+    assert errors == [False, False, True, True], f"observations: {list(observed(result).values())}"
+
+
+def other_arguments(mine: Any) -> None:
+    """Other arguments in between are no repeat."""
+    result, _ = repeat(mine, ["sky", "sky", "sea", "sky", "sky"], max_repeats=3)
+    assert result.status == "done", f"it ended with {result.status}"
+
+
+def poll_is_no_repeat(mine: Any) -> None:
+    """The same call with a new result each time is a poll, and no repeat."""
+    result, _ = repeat(mine, ["job"] * 3, ["queued", "running", "finished"], max_repeats=3)
+    assert result.status == "done", f"it ended with {result.status}"
+
+
+def repeats_are_allowed(mine: Any) -> None:
+    """Unless max_repeats is given, calls may repeat."""
+    result, ran = repeat(mine, ["sky"] * 5)
+    assert (result.status, len(ran)) == ("done", 5), f"{result.status}, ran {len(ran)} times"
+
+
+# --- Parallel calls ------------------------------------------------------------------------------------------
+
+
+def at_the_same_time(mine: Any) -> None:
+    """The calls of one reply run at the same time."""
+    both = threading.Barrier(2, timeout=0.5)
+    registry = tools(mine, meet=lambda x: both.wait() >= 0)
+    calls = [("a", "meet", {"x": "1"}), ("b", "meet", {"x": "2"})]
+    result = mine.run_agent("Meet.", script(mine, ask(mine, *calls), "Done."), registry)
+    assert observed(result) == {"a": "true", "b": "true"}, "the first was over before the second began"
+
+
+def in_the_order_of_the_calls(mine: Any) -> None:
+    """The observations stand in the order of the calls, even if the first is the last to be done."""
+    second_is_done = threading.Event()
+
+    def go(x: str) -> str:
+        if x == "first":
+            second_is_done.wait(0.5)
+        else:
+            second_is_done.set()
+        return x
+
+    calls = [("a", "go", {"x": "first"}), ("b", "go", {"x": "second"})]
+    result = mine.run_agent("Go.", script(mine, ask(mine, *calls), "Done."), tools(mine, go=go))
+    assert list(observed(result).items()) == [("a", '"first"'), ("b", '"second"')], f"{observed(result)}"
+
+
+def one_fails(mine: Any) -> None:
+    """A call that fails takes no result away from the others."""
+    calls = [("a", "look", {"x": "1"}), ("b", "look", {}), ("c", "gone", {}), ("d", "look", {"x": "4"})]
+    registry = tools(mine, look=lambda x: x)
+    result = mine.run_agent("Look.", script(mine, ask(mine, *calls), "Done."), registry)
+    errors = [text.startswith("ERROR: ") for text in observed(result).values()]
+    assert (list(observed(result)), errors) == (list("abcd"), [False, True, True, False]), f"{observed(result)}"
+
+
+# --- Resume --------------------------------------------------------------------------------------------------
+
+
+def resumed(mine: Any) -> tuple[Any, Any, Any, Any]:
+    """Return a run in one piece, one that was stopped after two steps, a copy of that, and what became of it."""
+    replies = [*(ask(mine, (f"c{i}", "look", {"x": str(i)})) for i in range(3)), "Done."]
+    registry = tools(mine, look=lambda x: f"the {x}")
+    whole = mine.run_agent("Look.", script(mine, *replies), registry)
+    model = script(mine, *replies)
+    half = mine.run_agent("Look.", model, registry, max_steps=2)
+    before = deepcopy(half)
+    return whole, half, before, mine.resume(half, model, registry, max_steps=8, token_budget=4000)
+
+
+def goes_on(mine: Any) -> None:
+    """A run that was stopped goes on, and ends with the same answer and messages as one in one piece."""
+    whole, _, _, result = resumed(mine)
+    assert (result.status, result.answer) == ("done", "Done."), f"{result.status}, {result.answer}"
+    assert result.messages == whole.messages, "the messages differ from those of a run in one piece"
+
+
+def goes_on_counting(mine: Any) -> None:
+    """Steps and tokens go on counting."""
+    whole, _, _, result = resumed(mine)
+    got, expected = (result.steps, result.tokens), (whole.steps, whole.tokens)
+    assert got == expected, f"steps and tokens are {got}, in one piece {expected}"
+
+
+def stays_as_it_was(mine: Any) -> None:
+    """The result that it began with stays as it was."""
+    _, half, before, _ = resumed(mine)
+    assert half == before, "resume changed the result that it was given"
+
+
+def done_is_done(mine: Any) -> None:
+    """A run that is done does not go on: ValueError."""
+    whole = resumed(mine)[0]
+    try:
+        mine.resume(whole, script(mine, "Again."), tools(mine, look=lambda x: x), max_steps=8, token_budget=4000)
+    except ValueError:
+        return
+    raise AssertionError("no ValueError came")
+
+
+# --- Cutting results -----------------------------------------------------------------------------------------
+
+
+def read_page(mine: Any, length: int, **options: Any) -> str:
+    registry = tools(mine, read=lambda x="": "y" * (length - 2))  # as JSON it has two quotes more
+    result = mine.run_agent("Read.", script(mine, ask(mine, ("a", "read", {})), "Done."), registry, **options)
+    return observed(result)["a"]
+
+
+def long_is_cut(mine: Any) -> None:
+    """A result of more than max_result_chars is cut to at most so many characters, what is said about it included."""
+    text = read_page(mine, 5000, max_result_chars=200)
+    assert len(text) <= 200 and text.startswith('"yyy'), f"it has {len(text)} characters: {text[:40]!r}"
+
+
+def says_what_is_missing(mine: Any) -> None:
+    """What is left says how many characters there were, or how many are missing."""
+    text = read_page(mine, 5000, max_result_chars=200)
+    kept = text.count("y")
+    assert any(str(n) in text.replace(",", "") for n in range(4998 - kept - 3, 5001)), f"it ends with {text[-60:]!r}"
+
+
+def short_is_kept(mine: Any) -> None:
+    """A result that fits is not touched, and without max_result_chars none is."""
+    fits, whole = read_page(mine, 200, max_result_chars=200), read_page(mine, 5000)
+    assert fits == f'"{"y" * 198}"', f"a result of 200 characters became {fits[-60:]!r}"
+    assert len(whole) == 5000, f"without max_result_chars, 5000 characters became {len(whole)}"
+
+
+# --- The list ------------------------------------------------------------------------------------------------
+
+FOLLOW_UPS = {follow_up.name: follow_up for follow_up in (
+    FollowUp("approval", "Some tools are risky. A person has to approve their calls before they run, and may take hours. "
+             "So the run ends there, with that call and those after it left open.",
+             'run_agent(..., risky=("issue_refund",))        # status "waiting_for_approval"',
+             (risky_call_waits, calls_before_it_are_answered, without_risk_as_before)),
+    FollowUp("timeout", "A tool may hang. Give me a function that puts a limit on any tool, so that the loop does not wait "
+             "for ever. The loop itself should not change.",
+             "with_timeout(fn, seconds)                      # a function like fn, to be registered in its place",
+             (result_in_time, too_slow, own_exception, timeout_is_observed)),
+    FollowUp("repeated calls", "The model sometimes makes the same call again and again and gets the same result. Stop the "
+             "run at the third in a row. A poll, whose result changes, is no repeat.",
+             'run_agent(..., max_repeats=3)                  # status "repeated_call"; off unless given',
+             (third_is_not_run, repeat_is_answered, other_arguments, poll_is_no_repeat, repeats_are_allowed)),
+    FollowUp("parallel calls", "The calls of one reply are all reads, and slow. Run them at the same time. The list should "
+             "look as before.",
+             "run_agent(...)                                 # as before",
+             (at_the_same_time, in_the_order_of_the_calls, one_fails)),
+    FollowUp("resume", "A run that a limit stopped should go on later with a higher one, without doing anything twice.",
+             "resume(result, model, registry, max_steps=8, token_budget=4000)",
+             (goes_on, goes_on_counting, stays_as_it_was, done_is_done)),
+    FollowUp("cutting results", "One tool returns whole web pages, and each of them is sent again with every later step. Cut "
+             "long results, and let the model know.",
+             "run_agent(..., max_result_chars=2000)          # off unless given",
+             (long_is_cut, says_what_is_missing, short_is_kept)),
+)}
+
+
+# --- In the process ------------------------------------------------------------------------------------------
+
+
+def try_file(path: str, name: str) -> Iterator[Json]:
+    """Try the checks of a follow-up on a file; yield each requirement before, and what came of it after."""
+    loaded = attempt(lambda: load(Path(path).read_text(encoding="utf-8"), path))
+    for check in FOLLOW_UPS[name].checks:
+        yield {"requirement": check.__doc__}
+        outcome = loaded if loaded.error else attempt(check, loaded.value)
+        holds = outcome.error is None and not outcome.redefined
+        yield {"holds": holds, "came_back": "" if holds else what_came_back(outcome.error, path)}
+
+
+def what_came_back(error: BaseException | None, path: str) -> str:
+    """Say why a check does not hold, with the line of the file that an exception came through."""
+    if error is None:
+        return "the file redefines a name that belongs to Python"
+    if isinstance(error, AssertionError):
+        return str(error) or "it does not hold"
+    if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
+        return f"the file has no {error.name}"
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return f"it raised {describe(error)}" + (f" (line {lines[-1]})" if lines else "")

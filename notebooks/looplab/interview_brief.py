@@ -1,0 +1,155 @@
+"""What the interviewer says in a mock interview: the brief, the parts, and the rubric with its examples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from looplab.view import Block, Code
+
+LENGTHS = (25, 45, 60)
+
+BRIEF: list[Block] = [
+    "An agent is a language model in a loop with tools: the model asks for a tool call, our code runs it and feeds the "
+    "result back, until the model gives a final answer. Please build that loop, in one Python file, with the standard "
+    "library only.",
+    "No real model is at hand, so the model is a function that we script. I look at what your code does between one model "
+    "call and the next, and at how the loop is forced to stop.",
+    "You get the task in parts. Think aloud, ask what is unclear, run the checks whenever you like. Names and error texts "
+    "are exact, because the checks compare them.",
+]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the task: what is asked, in how many minutes, and what the interviewer says to what is there.
+
+    `minutes` holds one number for each of LENGTHS; 0 leaves the part out. `stage` is the stage that judges it, or 0.
+    """
+
+    name: str
+    title: str
+    minutes: tuple[int, int, int]
+    stage: int
+    asks: list[Block]
+    all_holds: str = ""
+    some_holds: str = ""
+    nothing: str = ""
+    notebook: int = 0
+
+
+PARTS = [
+    Part("shapes", "Shapes", (4, 4, 5), 1, [
+        "Two dataclasses, and three helpers that write scripts. A model is a function of messages and specs that returns "
+        "a ModelReply. A reply with no tool calls is the final answer, and nothing else is.",
+        Code('ToolCall(id, name, args)\n'
+             'ModelReply(content="", tool_calls=[])        # a list of its own for each reply\n'
+             'call("c1", "get_weather", city="Pune")       # a ToolCall\n'
+             'asks(call(...), call(...))                   # a ModelReply\n'
+             'final("It is 30 degrees.")                   # a ModelReply'),
+        "ScriptedModel(replies) is a model that replays its replies, one a call. Its .seen holds a copy of the message "
+        "list at every call. One call too many raises AssertionError with the text: script ran out.",
+    ], "How would you explain to a colleague why text beside a call is no answer?",
+        "Read me the shapes once more, field by field.",
+        "Where would you begin? The two dataclasses are three lines each.", 1),
+    Part("validator", "Validator", (5, 6, 8), 2, [
+        "validate_args(args, schema) returns None, or the first of these sentences that applies:",
+        Code("arguments must be a JSON object\n"
+             "missing required argument 'city'              in the order of required\n"
+             "unexpected argument 'unit'                    then argument by argument,\n"
+             "argument 'celsius' must be of type number     whichever of these two applies"),
+        Code('{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'),
+        "This is a schema; properties and required may be missing. There are four types: string, integer, number, "
+        "boolean. A bool is never a number.",
+    ], "Why do you refuse an argument that the schema does not have, in place of dropping it?",
+        "Take one input that fails, and walk me through your function with it.",
+        "What is the first thing that can be wrong with arguments, before you look at any of them?", 2),
+    Part("registry", "Registry", (5, 7, 9), 3, [
+        "ToolRegistry holds the tools by name. execute never raises: whatever goes wrong becomes a text for the model.",
+        Code("register(name, description, parameters, fn)   # raises: unsupported type 'array'\n"
+             'specs()                                       # [{"name", "description", "parameters"}, ...]\n'
+             "execute(name, args)                           # text"),
+        Code("ERROR: unknown tool 'get_forecast'. Available tools: ['c_to_f', 'get_weather']\n"
+             "ERROR: missing required argument 'city'. get_weather expects {\"city\": {\"type\": \"string\"}}\n"
+             "ERROR: get_weather failed: KeyError: 'Atlantis'\n"
+             '{"city": "Pune", "celsius": 30}'),
+        "Check the name, then the arguments, then run. A refusal shows the properties as JSON. Results are JSON with every "
+        "letter as it is. A result that is not JSON must not raise either.",
+    ], "Who reads these error texts, and what does a good one save?",
+        "Which line of yours can still raise?",
+        "Think of the three things that can go wrong with a call, in order.", 3),
+    Part("loop", "Loop", (6, 8, 10), 4, [
+        "run_agent(task, model, registry) begins with a system and a user message and asks the model. It appends the reply, "
+        "runs each call, appends one tool message for each, in order, and asks again, until a reply has no calls.",
+        Code('{"role": "system", "content": ...}\n'
+             '{"role": "user", "content": task}\n'
+             '{"role": "assistant", "content": ..., "tool_calls": [{"id", "name", "args"}, ...]}\n'
+             '{"role": "tool", "tool_call_id": ..., "name": ..., "content": ...}'),
+        'It returns an object with status "done", the answer, and the messages. Messages are plain dicts in one list, '
+        "appended to and never edited.",
+    ], "A reply has three calls and the second fails. What stands in the list afterwards?",
+        "Draw me the list after the first round, message by message.",
+        "Say the loop in one sentence first. Then write that sentence.", 4),
+    Part("exits", "Exits", (5, 7, 8), 5, [
+        "Now force it to stop. There are three exits: done, step_limit, token_budget.",
+        Code("AgentResult(status, answer, steps, tokens, messages)\n"
+             "count_tokens(obj) = max(1, len(json.dumps(obj, ensure_ascii=False)) // 4)\n"
+             'run_agent(task, model, registry, system="Use the tools to answer the user.",\n'
+             "          max_steps=8, token_budget=4000)"),
+        "Before each call the prompt is estimated: tokens of the specs and of the whole message list. If what is spent and "
+        "this prompt are more than the budget, the run stops before the call. A step adds its prompt and its reply message "
+        "to tokens.",
+        "After max_steps model calls the run stops; the calls of the last step are still run. A stopped run has no answer, "
+        "and all its messages.",
+    ], "What does a run of S steps cost, and can it still pass its budget?",
+        "Say the exits aloud, then show me the line of each.",
+        "Which line ends your loop if the model never does?", 5),
+    Part("follow-up", "A change", (0, 8, 10), 0, [], "What would you test first, if you had another ten minutes?",
+         "What became of the calls that your change did not run?", "Which line of the loop does this touch?", 17),
+]
+ALOUD_MINUTES = (0, 5, 10)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A line of the rubric: an example of each of the three marks, and the notebook to practise with."""
+
+    name: str
+    weak: str
+    fine: str
+    strong: str
+    notebook: int
+
+
+MARKS = ("weak", "fine", "strong")
+RUBRIC = [
+    Criterion("Shapes",
+              "One dict with a text and at most one call; no ids.",
+              "Two dataclasses; each reply has a list of its own; seen keeps copies.",
+              "Says before writing that text beside a call is no answer, and why a call needs an id.", 1),
+    Criterion("Validator",
+              'assert isinstance(args["city"], str): it raises, and knows one tool.',
+              "One sentence for each fault, in the order that was asked for; bool before number.",
+              "Says that fn(**args) would raise a TypeError that looks like the tool's own bug; asks about null and 3.0.", 2),
+    Criterion("Registry",
+              "tools[name](**args), with an except that prints.",
+              "Name, arguments, run; each failure is a text that starts with ERROR.",
+              "Says who reads the text; refuses a bad schema at registration; lets Ctrl-C pass.", 3),
+    Criterion("Loop",
+              "if reply.content: return reply.content",
+              "One tool message for each call, with its id, in order.",
+              "Says what a provider would refuse; tries two calls of which one fails, without being asked.", 4),
+    Criterion("Exits",
+              "while True, and a counter that comes later.",
+              "Both limits; the budget is checked before the call.",
+              "Names the three exits aloud before writing; keeps room for the last reply; says O(S² r).", 5),
+    Criterion("A change",
+              "Rewrites the loop, and checks that held before fail.",
+              "The change works, and everything else still holds.",
+              "A few lines, or a wrapper around one of the two places where the loop touches the world; says what becomes "
+              "of the other calls.", 17),
+    Criterion("Aloud",
+              "Silence, then: it should work.",
+              "Says what the next lines will do, and runs the checks early.",
+              "Says what is still missing: repeated calls, a timeout on each tool, cutting long results, approval, saving "
+              "the list.", 17),
+]
