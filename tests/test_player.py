@@ -230,6 +230,25 @@ def test_what_is_no_message_is_shown_by_its_type_until_the_loop_trips_over_it():
     assert "a reply with 1 call" in text_of(shown.list.value)
 
 
+def test_a_variable_that_cannot_be_described_does_not_disturb_the_run():
+    class Odd:
+        def __init__(self):
+            self.content, self.tool_calls = "", 7
+
+        def __eq__(self, other):
+            raise RuntimeError("no")
+
+    def loop(task, model, registry):
+        odd = Odd()
+        messages = [{"role": "user", "content": odd}]
+        huge = 10 ** 5000
+        return len(messages) + len([huge])
+
+    shown = played(loop)
+    assert (shown.result, shown.error) == (2, None)
+    assert states(shown)[-1].values == {"odd": "an Odd", "messages": "1 item", "huge": "an int"}
+
+
 def test_the_run_is_the_readers_own_and_what_it_made_is_not_shared_with_the_frames():
     shown = played()
     shown.result.messages[2]["content"] = "changed later"
@@ -280,10 +299,11 @@ def test_ctrl_c_shows_where_it_was():
 
 
 def test_a_loop_that_never_ends_is_cut_off_with_a_sentence():
+    before = (sys.gettrace(), sys.getprofile())
     shown = play(TASK, never_finishes, world(), draft)
+    assert (sys.gettrace(), sys.getprofile()) == before
     assert sentences(shown)[-1] == ("Cut off. 5,000 lines of the loop have run and it took no way out, "
                                     "so the player stopped it.")
-    assert (sys.gettrace(), sys.getprofile()) == (None, None)
 
 
 def test_a_loop_that_catches_everything_is_cut_off_all_the_same():
@@ -294,8 +314,9 @@ def test_a_loop_that_catches_everything_is_cut_off_all_the_same():
             except:  # noqa: E722
                 pass
 
+    before = (sys.gettrace(), sys.getprofile())
     assert sentences(play(TASK, never_finishes, world(), loop))[-1].startswith("Cut off.")
-    assert (sys.gettrace(), sys.getprofile()) == (None, None)
+    assert (sys.gettrace(), sys.getprofile()) == before
 
 
 def test_a_loop_that_does_nothing_for_ever_is_cut_off():
@@ -441,6 +462,21 @@ def test_an_error_is_told_by_its_cause_and_then_goes_back_to_the_model(wanted, s
 ])
 def test_the_last_sentence_names_the_exit_and_says_why(loop, script, limits, said):
     assert sentences(played(loop, script, **limits))[-1] == said
+
+
+def test_several_calls_and_several_messages_in_one_statement_are_told_together():
+    def loop(task, model, registry):
+        messages = [{"role": "user", "content": task}]
+        reply = model(messages, registry.specs())
+        texts = [registry.execute(c.name, c.args) for c in reply.tool_calls]
+        messages += [{"role": "tool", "content": text} for text in texts]
+        return texts
+
+    told = sentences(played(loop, [asks(wants("a", "get_weather", city="Pune"), wants("b", "c_to_f", celsius=1))]))
+    assert told[1] == ("The model is shown 1 message and replies with 2 calls: "
+                       'get_weather(city="Pune"), c_to_f(celsius=1). Nothing has run yet.')
+    assert told[2:] == ["The tools get 2 calls; the last is c_to_f(celsius=1).", "The list grows by 2 messages to 3.",
+                        "The loop returns 2 items."]
 
 
 def test_an_exit_of_ones_own_is_named():

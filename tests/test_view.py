@@ -55,6 +55,7 @@ def test_half_a_surrogate_pair_can_be_sent_to_the_browser():
     ({"id": "c1", "name": "ping", "args": {}}, "ping()"),
     ({"id": "c1", "name": "ping", "args": "not {json"}, 'ping("not {json")'),
     ({"id": "c1", "name": "ping", "args": {"x": {1}}}, "ping(x={1})"),
+    ({"name": "ping", "args": {"x": object()}}, "ping(x=<object object>)"),
     ({}, "None(null)"),
 ])
 def test_a_call_is_written_as_code_whatever_it_holds(call, text):

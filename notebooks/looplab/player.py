@@ -251,10 +251,11 @@ RANKS = ("step", "steps", "spent", "tokens", "prompt", "messages", "reply", "cal
 
 def values_html(state: State, order: list[str]) -> str:
     """Return the variables, in two lines; the changed ones are lit, and others give way where it is too much."""
-    names = sorted((n for n in state.values), key=lambda n: order.index(n))
+    names = [n for n in order if n in state.values]
     while len(names) > 1 and rows_needed(names, state.values) > 2:
         names.remove(next((n for n in reversed(names) if n not in state.changed), names[-1]))
-    items = "".join(f'<div{" class=ll-changed" if n in state.changed else ""}><dt>{escape(n)} </dt>'
+    lit = ' class="ll-changed"'
+    items = "".join(f'<div{lit * (n in state.changed)}><dt>{escape(n)} </dt>'
                     f'<dd>{escape(state.values[n])}</dd></div>' for n in names)
     return f'<dl class="ll-vars">{items}</dl>'
 

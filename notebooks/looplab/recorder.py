@@ -214,7 +214,16 @@ def is_silent(node: ast.AST) -> bool:
 
 
 def in_words(value: Any) -> str:
-    """Say in a few characters what a variable holds, without running the reader's code."""
+    """Say in a few characters what a variable holds; running the reader's code for it as little as possible."""
+    name = type(value).__name__
+    article = f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
+    try:
+        return _in_words(value) or article
+    except Exception:
+        return article
+
+
+def _in_words(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float, str)):
         return cut(repr(value[:100] if isinstance(value, str) else value), 30)
     if isinstance(value, (list, tuple, dict, set, frozenset)):
@@ -224,10 +233,7 @@ def in_words(value: Any) -> str:
     inside = attributes(value)
     if "tool_calls" in inside and "content" in inside:
         return f"a reply with {plural(len(inside['tool_calls']), 'call') if inside['tool_calls'] else 'no calls'}"
-    if "name" in inside and "args" in inside:
-        return cut(call_text(value), 44)
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+    return cut(call_text(value), 44) if "name" in inside and "args" in inside else ""
 
 
 def attributes(value: Any) -> dict[str, Any]:

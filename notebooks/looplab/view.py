@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import html
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,11 @@ def cut(text: str, width: int) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Write `value` as JSON on one line, or as Python would where it is no JSON."""
+    """Write `value` as JSON on one line; where it is no JSON, as Python would, without addresses."""
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        return repr(value)
+        return re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def call_text(call: Any) -> str:
