@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import ipywidgets as widgets
-
 from agentloop import WEATHER_TASK, AgentResult, Json, run_agent, weather_world
 from looplab import view
 from looplab.limits import Limits
@@ -114,8 +112,7 @@ class ExitsBench(Bench):
     """Choose a model and move the limits; `outcome` is the run they make."""
 
     def __init__(self, model: str, max_steps: int, token_budget: int) -> None:
-        choice = widgets.RadioButtons(options=list(SCRIPTS), value=model, description="A model that")
-        self.choice = view.field(choice, "choice", "ll-radios")
+        self.choice = view.choices("A model that", list(SCRIPTS), "choice", model)
         self.limits = Limits(self._show, max_steps, token_budget)
         self._view = view.area("", "view")
         self.choice.observe(self._show, names="value")

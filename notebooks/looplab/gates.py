@@ -16,16 +16,15 @@ from looplab.view import Bench, Block, call_text, guarded
 
 GATES = ["The name: is the tool registered?", "The arguments: do they fit its schema?",
          "The run: does the function return JSON?"]
-OWN = "your own"
 PRESETS = {
-    "a call that runs": ("get_weather", '{"city": "Pune"}'),
-    "a tool that is not registered": ("get_forecast", '{"city": "Pune"}'),
-    "a missing argument": ("get_weather", "{}"),
-    "a text for a number": ("c_to_f", '{"celsius": "30"}'),
-    "an argument that is not in the schema": ("get_weather", '{"city": "Pune", "unit": "C"}'),
-    "arguments that are no object": ("get_weather", '"Pune"'),
-    "a city that makes the function raise": ("get_weather", '{"city": "Atlantis"}'),
-    "two mistakes: the first gate speaks": ("get_forecast", '{"unit": "C"}'),
+    "runs": ("get_weather", '{"city": "Pune"}'),
+    "unknown tool": ("get_forecast", '{"city": "Pune"}'),
+    "missing argument": ("get_weather", "{}"),
+    "text for number": ("c_to_f", '{"celsius": "30"}'),
+    "unexpected argument": ("get_weather", '{"city": "Pune", "unit": "C"}'),
+    "no object": ("get_weather", '"Pune"'),
+    "raises": ("get_weather", '{"city": "Atlantis"}'),
+    "two mistakes": ("get_forecast", '{"unit": "C"}'),
 }
 
 
@@ -97,8 +96,8 @@ class CallBench(Bench):
         specs = registry.specs()
         self._specs = {spec["name"]: spec for spec in specs}
         presets = {name: made for name, made in PRESETS.items() if set(self._specs) == {"get_weather", "c_to_f"}}
-        self._presets = presets or {"a call that runs": (specs[0]["name"], sample_args(specs[0]))}
-        self.preset = view.field(widgets.Dropdown(description="Try", options=[*self._presets, OWN]), "preset")
+        self._presets = presets or {"runs": (specs[0]["name"], sample_args(specs[0]))}
+        self.preset = view.choices("Try", list(self._presets), "preset", "runs")
         self.tool = tool_field(self._specs)
         self.args = view.field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
         self.run_button = view.button("Run the call", "run", self.run, "ll-main")
@@ -106,8 +105,10 @@ class CallBench(Bench):
         fields = widgets.HBox([self.tool, self.args])
         fields.add_class("ll-pairrow")
         tools = view.area(tools_html(specs), "specs")
-        left = view.column("ll-seat-b", self.preset, fields, self._note, view.controls(self.run_button), tools)
-        super().__init__(self._say, view.columns(left, view.column("ll-seat-a", self._gates)), hook="call")
+        left = view.column("ll-seat-b", fields, self._note, view.controls(self.run_button), tools)
+        right = view.column("ll-seat-a", self._gates)
+        super().__init__(self.preset, self._say, view.columns(left, right), hook="call")
+        self._filling = False
         self.preset.observe(self._take_preset, names="value")
         for field in (self.tool, self.args):
             field.observe(self._typed, names="value")
@@ -126,14 +127,17 @@ class CallBench(Bench):
 
     @guarded
     def _take_preset(self, change: Any = None) -> None:
-        if self.preset.value != OWN:
-            self.tool.value, self.args.value = "", ""
+        if self.preset.value:
+            self._filling = True  # the two fields change one after the other
             self.tool.value, self.args.value = self._presets[self.preset.value]
+            self._filling = False
             self.run()
 
     @guarded
     def _typed(self, change: Any) -> None:
         draft = self._draft
+        if not self._filling:
+            self.preset.value = None
         self._note.value = fields_note(draft)
         self.run_button.disabled = not draft.is_ready or not draft.begun_call()
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
@@ -148,6 +152,6 @@ class CallBench(Bench):
 def call_bench(registry: Any = None) -> CallBench:
     """Execute any call, and show which of the three gates answers; without a registry, in the weather world.
 
-    The call really runs, each time the button is pressed.
+    The call really runs, each time the button or one of the examples is pressed.
     """
     return CallBench(registry or weather_world()[0])

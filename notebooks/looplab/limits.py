@@ -1,4 +1,4 @@
-"""Two sliders for the limits of a run."""
+"""The limits of a run, each as a slider and as a number that can be typed."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from looplab.view import area, field
+from looplab.view import field
 
 
 class Limits(widgets.HBox):
-    """Sliders for max_steps and token_budget; `on_change` is called when one was moved."""
+    """max_steps and token_budget; `on_change` is called when one has changed."""
 
     def __init__(self, on_change: Callable[[Any], Any], max_steps: int = 8, token_budget: int = 4000) -> None:
-        self._steps, steps = limit_slider("max_steps", max_steps, 1, 12, 1)
-        self._budget, budget = limit_slider("token_budget", token_budget, 200, 6000, 50)
-        for slider in (self._steps, self._budget):
-            slider.observe(on_change, names="value")
+        self._steps, steps = limit_row("max_steps", max_steps, 1, 12, 1)
+        self._budget, budget = limit_row("token_budget", token_budget, 200, 6000, 50)
+        for number in (self._steps, self._budget):
+            number.observe(on_change, names="value")
         super().__init__([steps, budget])
         self.add_class("ll-limits")
 
@@ -32,12 +32,13 @@ class Limits(widgets.HBox):
         return int(self._budget.value)
 
 
-def limit_slider(name: str, value: int, low: int, high: int, step: int) -> tuple[widgets.IntSlider, widgets.HBox]:
-    """Return a slider, and the row that shows it with its name and its value."""
-    slider = widgets.IntSlider(value, low, high, step, description=name, readout=False, continuous_update=False)
-    shown = area(f"{value:,}")
-    slider.observe(lambda change: setattr(shown, "value", f"{change.new:,}"), names="value")
-    row = widgets.HBox([field(slider, name.replace("_", "-")), shown])
+def limit_row(name: str, value: int, low: int, high: int, step: int) -> tuple[widgets.BoundedIntText, widgets.HBox]:
+    """Return a field for a limit, and the row that holds it and a slider for the same number."""
+    hook = name.replace("_", "-")
+    slider = widgets.IntSlider(value, low, high, step, readout=False, continuous_update=False)
+    number = field(widgets.BoundedIntText(value, min=low, max=high, step=step, description=name), f"{hook}-number")
+    widgets.link((slider, "value"), (number, "value"))
+    row = widgets.HBox([slider, number])
+    slider.add_class(f"t-{hook}")
     row.add_class("ll-limit")
-    row.add_class("ll-ctl")
-    return slider, row
+    return number, row

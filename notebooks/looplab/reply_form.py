@@ -10,10 +10,10 @@ import ipywidgets as widgets
 
 from agentloop import Json, ModelReply, ToolCall
 from looplab.typed import NotJson, read_json, trouble
-from looplab.view import area, button, call_text, code, controls, escape, field, guarded, json_text, mark, plural, word
+from looplab.view import area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, plural, word
 
 SAMPLES = {"string": "…", "integer": 0, "number": 0, "boolean": True}
-STOP_REASONS = [("none, a normal reply", ""), *((name, name) for name in ("truncated", "refused", "empty_reply"))]
+STOP_REASONS = {"none": "", "truncated": "truncated", "refused": "refused", "empty_reply": "empty_reply"}
 
 
 # --- State ---------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class ReplyForm(widgets.VBox):
         self.text = field(widgets.Textarea(description="Text", rows=2), "text")
         self.tool = tool_field(self._specs)
         self.args = field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
-        self.stop = field(widgets.Dropdown(description="Stop reason", options=STOP_REASONS), "stop-reason", "ll-short")
+        self.stop = choices("Stop reason", STOP_REASONS.items(), "stop-reason", "")
         self.add = button("Add call", "add-call", self._add)
         self._note, self._forecast = area("", "note"), area("", "forecast")
         self._rows = widgets.VBox()

@@ -17,14 +17,13 @@ class NotJson(ValueError):
 def read_json(text: str) -> Any:
     """Return the value that `text` holds, or raise NotJson.
 
-    Stricter than json.loads, as the loop is: NaN, infinity and half of a surrogate pair are not JSON.
+    Stricter than json.loads, as the loop is: NaN, infinity and more than 100 levels are not JSON here. Nor is half
+    of a surrogate pair, which cannot be shown.
     """
     try:
         value = json.loads(text)
         to_json(value).encode("utf-8")
-    except RecursionError:
-        raise NotJson("it is nested too deeply to be read.") from None
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise NotJson(what_is_wrong(text, getattr(error, "pos", None))) from None
     return value
 
@@ -55,7 +54,7 @@ def what_is_wrong(text: str, position: int | None = None) -> str:
     if missing:
         return f"a `{missing[-1]}` or `,` is missing at the end."
     if position is None:
-        return "a number or a character in it cannot be written as JSON."
+        return "JSON has no such number, character or depth."
     return f"it cannot be read from character {position + 1} on."
 
 
