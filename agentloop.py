@@ -19,7 +19,7 @@ import json
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import chain, count, repeat, takewhile
 from typing import Any
 
 Json = dict[str, Any]
@@ -79,11 +79,6 @@ def final(text: str) -> ModelReply:
     return ModelReply(text)
 
 
-def since_reply(messages: list[Json]) -> list[Json]:
-    """Return the messages after the last reply, newest first: what the model has not reacted to yet."""
-    return list(takewhile(lambda message: message["role"] != "assistant", reversed(messages)))
-
-
 def after(expected: str, reply: ModelReply) -> Model:
     """Write a scripted step that replies only if a message since the last reply contains `expected`.
 
@@ -91,7 +86,7 @@ def after(expected: str, reply: ModelReply) -> Model:
     """
 
     def step(messages: list[Json], specs: list[Json]) -> ModelReply:
-        news = [message["content"] for message in since_reply(messages)]
+        news = [m["content"] for m in takewhile(lambda m: m["role"] != "assistant", reversed(messages))]
         if not any(expected in text for text in news):
             raise AssertionError(f"the script expected {expected!r} in what came since the last reply: {news}")
         return reply
@@ -233,34 +228,35 @@ def describe(error: BaseException) -> str:
     return name if text in ("", name) else f"{name}: {text}"
 
 
-def check_json(value: Any, depth: int = 100) -> None:
-    """Raise TypeError for a key that is no text, ValueError for NaN, infinity, or nesting deeper than `depth`."""
-    if depth < 0:
-        raise ValueError("it is nested too deeply")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is not a JSON number")
-    for key in value if isinstance(value, dict) else ():
-        if not isinstance(key, str):
-            raise TypeError(f"keys must be text, not {written(key)}")
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
-        check_json(item, depth - 1)
+def json_copy(value: Any, depth: int = 100) -> Any:
+    """Return a copy of a JSON value; raise an exception for what JSON has not, or is nested deeper than `depth`.
+
+    Source: RFC 8259; its section 9 lets an implementation limit the depth.
+    """
+    if value is None or isinstance(value, str) or isinstance(value, (int, float)) and math.isfinite(value):
+        return value
+    if isinstance(value, dict) and depth and not [key for key in value if not isinstance(key, str)]:
+        return {key: json_copy(item, depth - 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)) and depth:
+        return [json_copy(item, depth - 1) for item in value]
+    raise TypeError(f"no such {type(value).__name__} in JSON: keys are text, numbers finite, levels at most 100")
+
+
+encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode  # json.dumps would build one at each call
+decode = json.JSONDecoder().raw_decode
 
 
 def to_json(value: Any) -> str:
-    """Write JSON text; raise TypeError or ValueError for what JSON has not, even where Python would write it.
-
-    Source: RFC 8259, which also lets an implementation limit the depth of nesting.
-    """
-    check_json(value)
-    return json.dumps(value, ensure_ascii=False)
+    """Write JSON text; raise an exception for what JSON has not, even where Python would write it."""
+    return encode(json_copy(value))
 
 
 def check_function(fn: Any, parameters: Json) -> None:
     """Raise TypeError unless `fn` is a plain function that takes the arguments of `parameters` by name."""
     inner = inspect.unwrap(getattr(fn, "func", fn))
-    for test in (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction):
-        if test(inner) or test(type(inner).__call__):
-            raise TypeError("this loop does not run async or generator functions; register a plain one")
+    tests = (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction)
+    if any(test(f) for test in tests for f in (inner, type(inner).__call__)):
+        raise TypeError("this loop does not run async or generator functions; register a plain one")
     for names in (parameters.get("required", []), parameters.get("properties", {})):
         try:
             inspect.signature(fn).bind(**dict.fromkeys(names))
@@ -274,33 +270,31 @@ class ToolRegistry:
     """The tools a model may use, by name; a name that is not registered cannot run."""
 
     def __init__(self) -> None:
-        self._specs: dict[str, Json] = {}
-        self._functions: dict[str, Callable[..., Any]] = {}
+        self._tools: dict[str, tuple[Json, Callable[..., Any]]] = {}
 
     def register(self, name: str, description: str, parameters: Json, fn: Callable[..., Any]) -> None:
         """Add a tool, or raise SchemaError if its calls could fail for a fault that is ours and not the model's."""
         if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
             raise SchemaError(f"the tool name {written(name)} must be 1 to 64 of a-z, A-Z, 0-9, _ and -")
-        if name in self._specs:
+        if name in self._tools:
             raise SchemaError(f"the tool name {name!r} is taken")
         try:
             check_schema(parameters)
             check_function(fn, parameters)
             spec = {"name": name, "description": description, "parameters": {"type": "object"} | parameters}
-            self._specs[name] = json.loads(to_json(spec))
-        except (TypeError, ValueError) as error:
+            self._tools[name] = json_copy(spec), fn
+        except Exception as error:
             raise SchemaError(f"tool {name!r}: {error}") from None
-        self._functions[name] = fn
 
     def specs(self) -> list[Json]:
         """List name, description and parameters of each tool, as copies: what the model is shown."""
-        return deepcopy(list(self._specs.values()))
+        return [deepcopy(spec) for spec, _ in self._tools.values()]
 
     def check(self, name: Any, args: Any) -> str | None:
         """Return None if the call could run, else the observation that says why not; nothing is run."""
-        if not isinstance(name, str) or name not in self._specs:
-            return f"ERROR: unknown tool {written(name)}. Available tools: {sorted(self._specs)}"
-        parameters = self._specs[name]["parameters"]
+        if not isinstance(name, str) or name not in self._tools:
+            return f"ERROR: unknown tool {written(name)}. Available tools: {sorted(self._tools)}"
+        parameters = self._tools[name][0]["parameters"]
         if problem := validate_args(args, parameters):
             return f"ERROR: {problem}. {name} expects {to_json(parameters.get('properties', {}))}"
         return None
@@ -313,7 +307,7 @@ class ToolRegistry:
         if problem := self.check(name, args):
             return problem
         try:
-            result = self._functions[name](**args)
+            result = self._tools[name][1](**args)
         except (Exception, SystemExit, GeneratorExit) as error:
             return f"ERROR: {name} failed: {describe(error)}"
         try:
@@ -360,8 +354,6 @@ def weather_script() -> list[ModelReply]:
 
 # --- 4 · Loop · notebooks/04_loop.ipynb -----------------------------------------------------------------------
 
-from itertools import chain, count, repeat
-
 
 @dataclass(frozen=True)
 class AgentResult:
@@ -383,15 +375,18 @@ class AgentResult:
 
 def count_tokens(obj: Any) -> int:
     """Estimate the tokens of `obj`: about four characters of its JSON each, which is a rule for English."""
-    return max(1, len(json.dumps(obj, ensure_ascii=False)) // 4)
+    return max(1, len(encode(obj)) // 4)
 
 
 def open_calls(messages: list[Json]) -> list[ToolCall]:
     """Return, as copies, the calls of the last reply that have no observation yet, in order."""
-    news = since_reply(messages)
-    answered = {message.get("tool_call_id") for message in news}
-    last_reply = messages[-len(news) - 1] if len(news) < len(messages) else {"tool_calls": []}
-    return [ToolCall(**deepcopy(c)) for c in last_reply["tool_calls"] if c["id"] not in answered]
+    answered = set()
+    for message in reversed(messages):
+        if message["role"] == "assistant":
+            calls = [c for c in message["tool_calls"] if c["id"] not in answered]
+            return [ToolCall(c["id"], c["name"], json_copy(c["args"]), c.get("error")) for c in calls]
+        answered.add(message.get("tool_call_id"))
+    return []
 
 
 def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
@@ -399,18 +394,19 @@ def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
 
     Adds the id to `taken_ids`. What is not JSON becomes text, and `error` says why the call cannot run.
     """
-    call_id, name, error = call.id, call.name, call.error and str(call.error)
-    args: Any = call.args
-    if not isinstance(call_id, str) or not call_id or call_id in taken_ids:
-        call_id = next(i for n in count(len(taken_ids) + 1) if (i := f"call_{n}") not in taken_ids)
-    taken_ids.add(call_id)
+    record: Json = {"id": call.id, "name": call.name, "args": call.args}
+    if not isinstance(call.id, str) or not call.id or call.id in taken_ids:
+        record["id"] = next(i for n in count(len(taken_ids) + 1) if (i := f"call_{n}") not in taken_ids)
+    taken_ids.add(record["id"])
+    if not isinstance(call.name, str):
+        record |= {"name": written(call.name), "error": "the tool name must be text"}
     try:
-        to_json(args)
+        record["args"] = json_copy(call.args)
     except Exception as problem:
-        args, error = written(args), error or f"arguments are not JSON: {describe(problem)}"
-    if not isinstance(name, str):
-        name, error = written(name), error or "the tool name must be text"
-    return {"id": call_id, "name": name, "args": args} | ({"error": error} if error else {})
+        record |= {"args": written(call.args), "error": f"arguments are not JSON: {describe(problem)}"}
+    if call.error:
+        record["error"] = str(call.error)
+    return record
 
 
 def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
@@ -430,61 +426,58 @@ def refuse_errors(execute: Execute) -> Execute:
     return lambda call: f"ERROR: {call.error}" if call.error else execute(call)
 
 
-def observation(call: ToolCall, content: str) -> Json:
-    """Return the one message that answers `call`; raise ValueError if its content is not text."""
-    if not isinstance(content, str):
-        raise ValueError(f"execute must return the observation as text, not {written(content)}")
-    return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content}
-
-
 Watch = Callable[[Json], None]
 
 
 class Run:
-    """One run in progress: its two counters, and its message list, appended to and never edited.
+    """One run in progress: its message list, appended to and never edited, and what it has spent.
 
-    Each message is copied for the model, and measured, once: so a step costs the same however long the list is.
+    Each message is measured, and copied for the model, once: so a step costs the same however long the list is.
     """
 
-    def __init__(self, steps: int, spent: int, watch: Watch | None) -> None:
-        self.steps, self.spent, self._watch = steps, spent, watch
+    def __init__(self, result: AgentResult, watch: Watch | None) -> None:
+        self.steps, self.spent, self.watch = result.steps, result.tokens, watch
+        self.ids = {c["id"] for message in result.messages for c in message.get("tool_calls", [])}
+        self.chars = 0  # of the list as JSON, which adds ", " or a bracket to each message
         self.messages: list[Json] = []
-        self._copies: list[Json] = []
-        self._chars = 0
-        self._ids: set[str] = set()
+        self.copies: list[Json] = []
+        for message in deepcopy(result.messages):
+            self.keep(message)
+        self.told = len(self.messages) if result.status else 0
 
-    def append(self, *messages: Json, told: bool = False) -> None:
-        """Append copies of some messages, then show each to `watch` unless it was told before."""
-        start = len(self.messages)
-        for message in messages:
-            text = json.dumps(message, ensure_ascii=False)
-            self.messages.append(json.loads(text))
-            self._copies.append(json.loads(text))
-            self._chars += len(text) + len(", ")
-            self._ids.update(c["id"] for c in message.get("tool_calls", []))
-        if self._watch is not None and not told:
-            for message in self.messages[start:]:
-                self._watch(deepcopy(message))
+    def keep(self, message: Json) -> int:
+        """Append a message, and return its tokens."""
+        text = encode(message)
+        self.messages.append(message)
+        self.copies.append(decode(text)[0])
+        self.chars += len(text) + len(", ")
+        return max(1, len(text) // 4)
 
-    def shown(self) -> list[Json]:
-        """Return what the model is given: a new list of copies."""
-        return list(self._copies)
-
-    def tokens(self) -> int:
-        """Return count_tokens(self.messages) without measuring again: a list adds ", " or a bracket to each item."""
-        return max(1, self._chars // 4)
+    def tell(self) -> None:
+        """Show `watch` copies of the messages that it was not told of yet."""
+        if self.watch is not None:
+            for message in self.messages[self.told :]:
+                self.told += 1
+                self.watch(deepcopy(message))
 
     def take(self, reply: ModelReply, prompt: int) -> None:
-        """Count a reply and append it; its usage, where it has one, replaces the estimate."""
-        message = record_reply(reply, self._ids)
-        self.spent += reply.usage.prompt + reply.usage.reply if reply.usage else prompt + count_tokens(message)
+        """Keep and count a reply; its usage, where it has one, replaces the estimate."""
+        tokens = self.keep(record_reply(reply, self.ids))
         self.steps += 1
-        self.append(message)
+        self.spent += reply.usage.prompt + reply.usage.reply if reply.usage else prompt + tokens
+        self.tell()
+
+    def answer(self, call: ToolCall, content: str) -> None:
+        """Keep the one message that answers `call`; raise ValueError if its content is not text."""
+        if not isinstance(content, str):
+            raise ValueError(f"execute must return the observation as text, not {written(content)}")
+        self.keep({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content})
 
     def close(self, first: str, rest: str) -> None:
         """Answer the open calls with two texts, so that a provider accepts the list."""
-        texts = chain([first], repeat(rest))
-        self.append(*(observation(call, text) for call, text in zip(open_calls(self.messages), texts)))
+        for call, text in zip(open_calls(self.messages), chain([first], repeat(rest))):
+            self.answer(call, text)
+        self.tell()
 
     def end(self, status: str) -> AgentResult:
         """Return the result; only a run that is done has an answer."""
@@ -528,9 +521,8 @@ def run_agent(task: str, model: Model, registry: ToolRegistry, system: str = "Us
     """
     if not isinstance(task, str) or not isinstance(system, str):
         raise ValueError("task and system must be text")
-    messages = [{"role": "system", "content": system}, {"role": "user", "content": task}]
-    nothing_done = AgentResult("", None, 0, 0, messages)
-    return continue_agent(nothing_done, model, registry, max_steps, token_budget, execute=execute, watch=watch)
+    start = AgentResult("", None, 0, 0, [{"role": "system", "content": system}, {"role": "user", "content": task}])
+    return continue_agent(start, model, registry, max_steps, token_budget, execute=execute, watch=watch)
 
 
 def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, max_steps: int, token_budget: int, *,
@@ -545,25 +537,24 @@ def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, ma
     if result.status == "done":
         raise ValueError("this run is done; begin a new one with run_agent")
     execute = refuse_errors(registry if execute is None else execute)
-    run = Run(result.steps, result.tokens, watch)
-    specs = registry.specs()
+    run, specs = Run(result, watch), registry.specs()
     specs_tokens = count_tokens(specs)
     try:
         try:
-            run.append(*result.messages, told=bool(result.status))
             if result.status != WAITING:
                 run.close(INTERRUPTED, INTERRUPTED)
             while True:
                 for call in open_calls(run.messages):
-                    run.append(observation(call, execute(call)))
+                    run.answer(call, execute(call))
+                    run.tell()
                 if run.steps >= max_steps:
                     return run.end("step_limit")
-                prompt = specs_tokens + run.tokens()
+                prompt = specs_tokens + run.chars // 4
                 if run.spent + prompt > token_budget:
                     return run.end("token_budget")
-                reply = model(run.shown(), list(specs))
+                reply = model(list(run.copies), list(specs))
                 run.take(reply, prompt)
-                if not open_calls(run.messages):
+                if not run.messages[-1]["tool_calls"]:
                     return run.end(reply.stop_reason or "done")
         except Stop as stop:
             if stop.status != WAITING:

@@ -39,18 +39,18 @@ SABOTAGES = {
     "a bool is a number": Sabotage(2, "return bool in types", "return bool in types or int in types"),
     "unknown arguments are let through": Sabotage(2, 'return f"unexpected argument {name!r}"', "continue"),
     "a missing argument is not quoted": Sabotage(2, "required argument {name!r}", "required argument {name}"),
-    "tools are listed as registered": Sabotage(3, "{sorted(self._specs)}", "{list(self._specs)}"),
+    "tools are listed as registered": Sabotage(3, "{sorted(self._tools)}", "{list(self._tools)}"),
     "schemas are not checked": Sabotage(3, "            check_schema(parameters)\n", ""),
     "arguments are not checked": Sabotage(3, "if problem := validate_args(args, parameters)", "if problem := None"),
     "an exception loses its type": Sabotage(3, "failed: {describe(error)}", "failed: {error}"),
     "text beside a call is the answer": Sabotage(
-        4, "if not open_calls(run.messages):", "if reply.content or not open_calls(run.messages):"
+        4, 'if not run.messages[-1]["tool_calls"]:', 'if reply.content or not run.messages[-1]["tool_calls"]:'
     ),
     "the first call of a reply is run alone": Sabotage(
         4, "for call in open_calls(run.messages):", "for call in open_calls(run.messages)[:1]:"
     ),
     "a result carries the name for the id": Sabotage(4, '"tool_call_id": call.id', '"tool_call_id": call.name'),
-    "the model is shown the last messages only": Sabotage(4, "return list(self._copies)", "return self._copies[-3:]"),
+    "the model is shown the last messages only": Sabotage(4, "model(list(run.copies)", "model(run.copies[-3:]"),
     "one step too many": Sabotage(5, "if run.steps >= max_steps", "if run.steps > max_steps"),
     "the budget is checked after the call": Sabotage(
         5, "if run.spent + prompt > token_budget", "if run.spent > token_budget"
@@ -58,8 +58,8 @@ SABOTAGES = {
     "exactly the full cost is too little": Sabotage(
         5, "if run.spent + prompt > token_budget", "if run.spent + prompt + 99 > token_budget"
     ),
-    "the reply costs nothing": Sabotage(5, "prompt + count_tokens(message)", "prompt"),
-    "six characters make a token": Sabotage(5, "ensure_ascii=False)) // 4)", "ensure_ascii=False)) // 6)"),
+    "the reply costs nothing": Sabotage(5, "else prompt + tokens", "else prompt"),
+    "six characters make a token": Sabotage(5, "len(encode(obj)) // 4", "len(encode(obj)) // 6"),
     "the step limit has a name of its own": Sabotage(5, 'run.end("step_limit")', 'run.end("max_steps")'),
 }
 
