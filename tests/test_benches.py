@@ -12,7 +12,8 @@ import pytest
 
 import looplab
 from agentloop import (
-    WEATHER_TASK, SchemaError, ToolRegistry, asks, call, check_schema, final, validate_args, weather_script, weather_world,
+    WEATHER_TASK, SchemaError, ToolRegistry, asks, call, check_schema, final, validate_args, weather_script,
+    weather_world,
 )
 from looplab import exits, gates, room, validator
 from looplab.builder import RAN_OUT, Script, perform, performance_words, script_code
@@ -253,7 +254,8 @@ def test_the_call_bench_shows_a_registry_of_the_readers_own():
 
 def test_a_composed_script_runs_and_its_code_gives_the_same_messages():
     bench = looplab.script_builder([])
-    for tool, args, text in (("get_weather", '{"city": "Pune"}', "First."), ("c_to_f", '{"celsius": 30}', ""), ("", "", "86.0")):
+    drafts = [("get_weather", '{"city": "Pune"}', "First."), ("c_to_f", '{"celsius": 30}', ""), ("", "", "86.0")]
+    for tool, args, text in drafts:
         bench.form.text.value, bench.form.tool.value, bench.form.args.value = text, tool, args
         bench.add_button.click()
     result = bench.performance.result
@@ -381,6 +383,15 @@ def test_the_room_holds_all_that_is_drawn_and_keeps_its_size():
             assert room.TOP - 0.1 <= y and y + height <= room.FLOOR + 0.1 and height >= 0
         for words in svg.iter("text"):
             assert 0 <= float(words.get("x")) <= room.WIDTH and 10 <= float(words.get("y")) <= room.HEIGHT
+
+
+def test_no_number_and_no_word_lies_on_the_ceiling():
+    for outcome in every_outcome():
+        svg = drawing(outcome)
+        ceiling = float(next(svg.iter("rect")).get("y"))
+        for words in svg.iter("text"):
+            x, y = float(words.get("x")), float(words.get("y"))
+            assert not (room.LEFT < x <= room.RIGHT and y - 9 < ceiling < y + 1), (words.text, outcome)
 
 
 def test_the_limit_that_ended_the_run_is_the_thick_one():

@@ -252,7 +252,8 @@ def test_the_line_under_the_fields_says_how_the_call_reads():
 
 def test_an_empty_field_shows_arguments_of_the_right_shape():
     get_weather, c_to_f = weather_world()[0].specs()
-    assert (sample_args(get_weather), sample_args(c_to_f), sample_args(None)) == ('{"city": "…"}', '{"celsius": 0}', "{}")
+    assert (sample_args(get_weather), sample_args(c_to_f)) == ('{"city": "…"}', '{"celsius": 0}')
+    assert sample_args(None) == "{}"
 
 
 def test_a_signature_puts_brackets_around_what_may_be_left_out():

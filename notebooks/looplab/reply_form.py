@@ -10,7 +10,9 @@ import ipywidgets as widgets
 
 from agentloop import Json, ModelReply, ToolCall
 from looplab.typed import NotJson, read_json, trouble
-from looplab.view import area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, plural, word
+from looplab.view import (
+    area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, plural, word,
+)
 
 SAMPLES = {"string": "…", "integer": 0, "number": 0, "boolean": True}
 STOP_REASONS = {"none": "", "truncated": "truncated", "refused": "refused", "empty_reply": "empty_reply"}

@@ -9,7 +9,7 @@ from looplab.view import SHAPES, PAINT, escape, plural
 WIDTH, HEIGHT = 584, 300
 LEFT, RIGHT, TOP, FLOOR = 52, 478, 49, 274
 GAP = 3  # on both sides of a bar
-NARROW = 64  # a bar too narrow for words inside
+WORDS_WIDE, WORDS_HIGH = 64, 40  # what two lines of words need
 
 
 class Room:
@@ -27,6 +27,11 @@ class Room:
     def y(self, tokens: float) -> float:
         """Where a number of tokens lies."""
         return FLOOR - (FLOOR - TOP) * tokens / self.scale
+
+    def above(self, tokens: int) -> float:
+        """Where a number stands over its bar, clear of the ceiling."""
+        place, ceiling = self.y(tokens) - 6, self.y(self.token_budget)
+        return ceiling - 5 if place - 10 < ceiling < place + 4 else place
 
     def bar(self, step: int, low: int, high: int, colour: str) -> str:
         """Draw a part of a step's bar."""
@@ -51,7 +56,7 @@ def room_svg(steps: Sequence[tuple[int, int]], refused: int, max_steps: int, tok
     parts += walls(room, status, 2 * len(steps) > max_steps)
     if refused:
         parts += dashed_box(room, len(steps) + 1, spent, spent + refused)
-    parts += [text(room.middle(n), room.y(total) - 6, f"{total:,}", "middle", halo=True)
+    parts += [text(room.middle(n), room.above(total), f"{total:,}", "middle", halo=True)
               for n, total in enumerate(sums, 1)]
     parts += [text(room.middle(n), FLOOR + 18, n, "middle", "ink" if n <= len(steps) else "muted")
               for n in range(1, max_steps + 1)]
@@ -107,9 +112,13 @@ def dashed_box(room: Room, step: int, low: int, high: int) -> list[str]:
     ceiling = room.y(room.token_budget)
     outline = f'fill="{var("bg")}" stroke="{var("exit")}" stroke-width="1.5" stroke-dasharray="4 3"'
     words = [f"about {high - low:,}", "not sent"]
-    x, anchor = (room.x(step) + width + 6, "start") if width < NARROW else (room.middle(step), "middle")
-    y = max(top + 16, min(bottom - 22, ceiling + 21)) if bottom - top > 34 else bottom - 17
-    said = [text(x, y + 15 * i, part, anchor, halo=width < NARROW) for i, part in enumerate(words)]
+    if width >= WORDS_WIDE and bottom - ceiling >= WORDS_HIGH:
+        x, y, anchor = room.middle(step), ceiling + 21, "middle"
+    elif width >= WORDS_WIDE and ceiling - top >= WORDS_HIGH:
+        x, y, anchor = room.middle(step), ceiling - 22, "middle"
+    else:
+        x, y, anchor = room.x(step) + width + 6, ceiling + 16, "start"
+    said = [text(x, y + 15 * i, part, anchor) for i, part in enumerate(words)]
     return [room.bar(step, 0, low, "track"), rect(room.x(step) + .75, top, width - 1.5, bottom - top, outline),
             line(LEFT, ceiling, RIGHT, ceiling, "exit", 2.5), *said]
 
@@ -121,7 +130,7 @@ def flag(room: Room, status: str, steps: int, spent: int) -> list[str]:
     elif status == "token_budget":
         x, y = room.x(steps + 1) - 2.4, TOP - 19
     else:
-        x, y = room.middle(steps) - 20, room.y(spent) - 32
+        x, y = room.middle(steps) - 20, room.above(spent) - 26
     icon = f'<svg x="{x:.1f}" y="{y:.1f}" width="13" height="13" viewBox="0 0 12 12" class="ll-exit">'
     return [f'{icon}{SHAPES["exit"].format(**PAINT)}</svg>', text(x + 18, y + 10.5, status, "start", "exit", bold=True)]
 

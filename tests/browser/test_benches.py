@@ -122,8 +122,8 @@ def test_a_model_is_chosen_with_the_keyboard(notebook):
 
 @THEMES
 def test_a_prediction_shows_the_truth_after_the_guess(notebook, dark):
-    page = notebook("from looplab import predict\npredict('How many replies?', ['two', 'four'], lambda: 'thr' + 'ee', 'So.')",
-                    dark=dark)
+    question = "predict('How many replies?', ['two', 'four'], lambda: 'thr' + 'ee', 'So.')"
+    page = notebook(f"from looplab import predict\n{question}", dark=dark)
     assert "three" not in page.locator(".t-predict").inner_html()
     page.locator(".t-option-2").press("Enter")
     shows(page, ".t-truth", "Not so. You guessed four; the run says three. So.")
@@ -134,11 +134,12 @@ def test_a_budget_is_typed_to_the_token(notebook):
     page = notebook("from looplab import exits_bench\nexits_bench('finishes')")
     page.locator(".t-token-budget-number input").fill("411")
     page.keyboard.press("Enter")
-    shows(page, ".t-view", "411 tokens are spent and the next prompt needs about 254: together 665, and the budget is 411.")
+    shows(page, ".t-view", "411 tokens are spent and the next prompt needs about 254: together 665")
 
 
 BENCHES = {
-    "seat": "from agentloop import *\nfrom looplab import you_are_the_model\nyou_are_the_model(WEATHER_TASK, weather_world)",
+    "seat": "import agentloop\nfrom looplab import you_are_the_model\n"
+            "you_are_the_model(agentloop.WEATHER_TASK, agentloop.weather_world)",
     "validator": "from looplab import validator_bench\nvalidator_bench()",
     "call": "from looplab import call_bench\ncall_bench()",
     "builder": "from looplab import script_builder\nscript_builder()",
@@ -190,7 +191,8 @@ def test_no_bench_is_wider_than_its_cell(notebook, bench, width):
     page = notebook(BENCHES[bench], width=width)
     page.wait_for_selector(".ll-view")
     assert page.evaluate("""() => {
-        const bench = document.querySelector('.ll-view'), right = bench.closest('.jp-OutputArea-output').getBoundingClientRect().right
+        const bench = document.querySelector('.ll-view')
+        const right = bench.closest('.jp-OutputArea-output').getBoundingClientRect().right
         return [...bench.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > right + 1
             && !e.closest('.ll-tab, .ll-msgs, .ll-callrow, .ll-note')).map(e => e.className)
     }""") == []

@@ -133,7 +133,8 @@ def test_the_switch_shows_what_the_harness_knows(notebook):
 
 
 def test_what_was_played_is_code_in_a_field_that_runs_in_the_next_cell(notebook):
-    page = notebook(SEAT.format(limits=""), "names = {}\nexec(seat.script, names)\nprint(seat.result.status, list(names)[1:])")
+    run_script = "names = {}\nexec(seat.script, names)\nprint(seat.result.status, list(names)[1:])"
+    page = notebook(SEAT.format(limits=""), run_script)
     tab_to(page, "text")
     reply(page, "First.", "get_weather", '{"city": "Pune"}')
     tab_to(page, "script")
