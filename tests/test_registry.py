@@ -464,6 +464,17 @@ def test_a_result_that_is_not_json_says_that_the_tool_did_run(value, place):
     assert ran == [1]
 
 
+@pytest.mark.parametrize(
+    "wrap", [lambda v: [v], lambda v: {"a": v}, lambda v: (v,)], ids=["lists", "objects", "tuples"]
+)
+def test_json_may_be_nested_100_levels_deep_and_no_deeper(wrap):
+    value = 1
+    for _ in range(100):
+        value = wrap(value)
+    assert not tool(lambda: value).execute("t", {}).startswith("ERROR")
+    assert "levels at most 100" in tool(lambda: wrap(value)).execute("t", {})
+
+
 def test_what_a_tool_prints_is_no_part_of_the_observation(capsys):
     def chatty():
         print("loading...")
