@@ -20,7 +20,7 @@ import ipywidgets as widgets
 from agentloop import AgentResult, Json
 from looplab import plots, sandbox, view
 from looplab.answers import CannotSend, Packing, places_left
-from looplab.faults import FAULTS, LEVELS, Fault, broken_text
+from looplab.faults import FAULTS, LEVELS, Fault, broken_text, our_text
 from looplab.folded import Folded
 from looplab.scenes import Section, lines_of, place_of, scene_of, scene_of_ours, sections_of
 from looplab.view import Bench, Block, Code, escape, guarded
@@ -28,7 +28,13 @@ from looplab.view import Bench, Block, Code, escape, guarded
 SANDBOX = sandbox.Sandbox("looplab.faults")
 HEIGHT = 300  # pixels of the message list, and of the listing
 STEPS = ("diagnosed", "located", "caught")
-SKELETON = "def test(agentloop):\n    result = run(agentloop, agentloop.weather_script())\n    assert ...\n\n\nclinic.judge(test)"
+AREAS = ("say", "run", "specs", "plot", "diagnosis", "listing", "found", "hints", "verdict", "progress")
+SKELETON = """def test(agentloop):
+    result = run(agentloop, agentloop.weather_script())
+    assert ...
+
+
+clinic.judge(test)"""
 
 
 # --- A case in words -----------------------------------------------------------------------------------------
@@ -93,15 +99,19 @@ def judge_test(number: int, test: Any) -> Judgement:
     """Try a test on our loop and on a broken one, in another process, for a limited time."""
     case, packing = f"Case {number}", Packing()
     if not isinstance(test, FunctionType):
-        return Judgement(False, f"{case}: not yet. Write a function test(agentloop), and give its name without brackets.")
+        said = "not yet. Write a function test(agentloop), and give its name without brackets."
+        return Judgement(False, f"{case}: {said}")
     if places_left(test):
-        return Judgement(False, f"{case}: not yet. Write the test in the place of the three dots, and run the cell again.")
+        said = "not yet. Write the test in the place of the three dots, and run the cell again."
+        return Judgement(False, f"{case}: {said}")
     try:
         part = packing.write(test)
     except (CannotSend, RecursionError) as error:
         held = error if isinstance(error, CannotSend) else "itself"
-        return Judgement(False, f"{case}: this test holds {held}, which cannot be taken along. Write it with def, in a cell.")
-    arguments = {"number": number, "part": part, "code": packing.code, "left": packing.left}
+        said = f"this test holds {held}, which cannot be taken along. Write it with def, in a cell."
+        return Judgement(False, f"{case}: {said}")
+    loops = {"our loop": our_text(), "the broken loop": broken_text(get_fault(number))}
+    arguments = {"loops": loops, "part": part, "code": packing.code, "left": packing.left}
     try:
         events, ended = SANDBOX.run("looplab.faults:try_test", arguments)
     except OSError:
@@ -115,9 +125,11 @@ def read_events(events: list[Json], ended: str) -> tuple[bool, str]:
     tried = [event["on"] for event in events if "on" in event]
     outcomes = [event for event in events if "failed" in event]
     if len(outcomes) < max(1, len(tried)):
-        where = {"ours": "our loop", "broken": "the broken loop"}.get(tried[-1] if tried else "", "the cell")
-        became = f"was still running after {sandbox.SECONDS:.0f} seconds and was stopped" if ended == "stopped" else "ended the process"
-        return False, f"on {where} the test {became}. Give the model a script that ends."
+        where = f"on {tried[-1]} the test" if tried else "the cell"
+        became = "ended the process, or used up its memory"
+        if ended == "stopped":
+            became = f"was still running after {sandbox.SECONDS:.0f} seconds and was stopped; does its script end?"
+        return False, f"{where} {became}."
     said = outcomes[-1]["came_back"]
     if tried == ["the cell"]:
         return False, f"the cell does not run: {said}."
@@ -158,8 +170,9 @@ def listing_html(section: Section, lit: set[int]) -> str:
     for number, line in enumerate(section.lines, section.start):
         now = ' class="ll-now" aria-current="true"' if number in lit else ""
         rows.append(f"<li{now}><span>{number}</span><span>{escape(line)}</span></li>")
-    region = f'class="ll-lines" tabindex="0" role="region" aria-label="section {escape(section.title)} of the broken file"'
-    return f'<div {region} style="--ll-h:{HEIGHT}px"><ol>{"".join(rows)}</ol></div>'
+    label = f"section {section.title} of the broken file"
+    region = f'class="ll-lines" tabindex="0" role="region" aria-label="{escape(label)}" style="--ll-h:{HEIGHT}px"'
+    return f"<div {region}><ol>{''.join(rows)}</ol></div>"
 
 
 def progress_text(done: dict[str, set[int]], number: int) -> str:
@@ -188,16 +201,15 @@ class ClinicBench(Bench):
         self.done: dict[str, set[int]] = {step: set() for step in STEPS}
         self._charts: dict[int, Chart] = {}
         self.fault = get_fault(number)
-        self._areas = {name: view.area("", name) for name in
-                       ("say", "run", "specs", "plot", "diagnosis", "listing", "found", "hints", "verdict", "progress")}
-        self.level = view.field(widgets.RadioButtons(
-            options=[(f"{level}, {name}", level) for level, name in LEVELS.items()], description="Level"), "level", "ll-radios")
+        self._areas = {name: view.area("", name) for name in AREAS}
+        levels = [(f"{level}, {name}", level) for level, name in LEVELS.items()]
+        self.level = view.field(widgets.RadioButtons(options=levels, description="Level"), "level", "ll-radios")
         self.case = view.field(widgets.RadioButtons(description="Case"), "case", "ll-radios")
         self.options = view.field(widgets.RadioButtons(description="What is wrong?"), "options", "ll-choices")
         self.words = view.field(widgets.Textarea(
             rows=2, description="Or say it in your own words", placeholder="The loop …"), "words")
-        self.section = view.field(widgets.Dropdown(description="Section of the broken file"), "section", "ll-short")
-        self.line = view.field(widgets.IntText(description="Line"), "line", "ll-short")
+        self.section = view.field(widgets.Dropdown(description="Which line? Section"), "section", "ll-part")
+        self.line = view.field(widgets.IntText(description="Line"), "line", "ll-part")
         self.buttons = {
             "compare": view.button("Compare with ours", "compare", self.compare),
             "locate": view.button("It is this line", "locate", self.locate),
@@ -213,15 +225,18 @@ class ClinicBench(Bench):
 
     def _build(self) -> None:
         areas, buttons = self._areas, self.buttons
-        diagnosis = view.column("ll-seat-a", self.options, self.words, view.controls(buttons["compare"]), areas["diagnosis"])
-        listing = view.column("ll-seat-b", view.controls(self.section, self.line, buttons["locate"]), areas["listing"],
-                              areas["found"])
-        code = view.area(f'<p class="ll-label">Catch it: a test in the next cell</p><pre class="ll-code">{escape(SKELETON)}</pre>')
+        run = view.column("ll-seat-a", areas["run"], areas["specs"])
+        compare, more = view.controls(buttons["compare"]), view.controls(buttons["hint"], buttons["answer"])
+        diagnosis = view.column("ll-seat-a", self.options, self.words, compare, areas["diagnosis"])
+        help_ = view.column("ll-seat-b", more, areas["hints"], areas["progress"])
+        place = widgets.HBox([self.section, self.line, view.controls(buttons["locate"])])
+        place.add_class("ll-pairrow")
+        code = view.area(f'<p class="ll-label">Which test catches it? Write it in the next cell.</p>'
+                         f'<pre class="ll-code">{escape(SKELETON)}</pre>')
         super().__init__(
-            self.level, self.case, areas["say"],
-            view.columns(view.column("ll-seat-a", areas["run"], areas["specs"]), view.column("ll-seat-b", areas["plot"])),
-            view.columns(diagnosis, listing), code, view.controls(buttons["hint"], buttons["answer"]), areas["hints"],
-            areas["verdict"], areas["progress"], hook="clinic")
+            self.level, self.case, areas["say"], view.columns(run, view.column("ll-seat-b", areas["plot"])),
+            view.columns(diagnosis, help_), place, areas["listing"], areas["found"], code, areas["verdict"],
+            hook="clinic")
 
     @property
     def chart(self) -> Chart:
@@ -286,7 +301,8 @@ class ClinicBench(Bench):
     @guarded
     def answer(self, _: Any = None) -> None:
         """Show our test."""
-        self._areas["verdict"].value = f'<p class="ll-label">Our test</p><pre class="ll-code">{escape(answer_of(self.fault))}</pre>'
+        ours = escape(answer_of(self.fault))
+        self._areas["verdict"].value = f'<p class="ll-label">Our test</p><pre class="ll-code">{ours}</pre>'
 
     def judge(self, test: Callable[[Any], None]) -> None:
         """Try a test on our loop and on the broken one of the case shown now, and print what came of it."""

@@ -79,7 +79,8 @@ def run_script(loop: Any, registry: Any, script: tuple[str, ...], token_budget: 
     return Ending(script, result.status if result.status in EXITS else OTHER, asked, broken)
 
 
-def reasons_to_end(messages: list[Json], specs: list[Json], max_steps: int, token_budget: int) -> tuple[list[str], list[str]]:
+def reasons_to_end(messages: list[Json], specs: list[Json], max_steps: int,
+                   token_budget: int) -> tuple[list[str], list[str]]:
     """Return each exit for which the list gives a reason, and the limits that the run passed on its way."""
     sizes = [len(json.dumps(message)) + 2 for message in messages]  # all of these scripts are ASCII
     spent, steps, passed, fixed = 0, 0, [], count_tokens(specs)
@@ -134,16 +135,16 @@ class Endings:
     def sentence(self) -> str:
         """What the experiment found, in numbers."""
         held = len(self.runs) - len(self.broken)
-        return (f"{len(self.runs):,} scripts of 1 to {self.length} replies of {len(KINDS)} kinds: {held:,} runs end by exactly "
-                f"one exit, within max_steps, with one observation for every call; {len(self.broken):,} do not.")
+        return (f"{len(self.runs):,} scripts of 1 to {self.length} replies: {held:,} end by exactly one exit in time, "
+                f"with one observation a call; {len(self.broken):,} do not.")
 
     @property
-    def rows(self) -> list[list[str]]:
+    def rows(self) -> list[list[str | float]]:
         """The runs counted by exit and by the steps that they took."""
         counts = Counter((run.exit, run.steps) for run in self.runs)
         steps = sorted({run.steps for run in self.runs})
         names = [*EXITS, *([OTHER] if any(run.exit == OTHER for run in self.runs) else [])]
-        body = [[name, *(f"{counts[name, n]:,}" for n in steps)] for name in names]
+        body = [[name, *(counts[name, n] for n in steps)] for name in names]
         return [["exit", *(f"after {n} {'step' if n == 1 else 'steps'}" for n in steps)], *body]
 
     def plot(self) -> Plot:
@@ -171,10 +172,11 @@ def draw_grid(figure: Figure, grid: Any, names: list[str]) -> None:
     for i in range(1, len(KINDS)):
         for line, size in ((ax.axvline, grid.shape[1]), (ax.axhline, grid.shape[0])):
             line(i * size / len(KINDS) - .5, color=PAPER, linestyle="-", marker="")
-    ax.set_ylabel("first reply, and in each band the second")
-    ax.set_xlabel("third, and in each band the fourth", loc="left")
-    keys = [Patch(color=colour, label=name) for name, colour in zip(names, colours) if (grid == names.index(name)).any()]
-    ax.legend(handles=keys, loc="upper right", bbox_to_anchor=(1, -.1), ncols=len(keys), handlelength=1, columnspacing=1.4)
+    ax.set_ylabel("first, then second reply")
+    ax.set_xlabel("third, then fourth reply", loc="left")
+    keys = [Patch(color=colours[i], label=names[i]) for i in np.unique(grid)]
+    ax.legend(handles=keys, loc="upper right", bbox_to_anchor=(1, -.1), ncols=len(keys), handlelength=1,
+              columnspacing=1.4)
 
 
 def all_endings(length: int = 4, token_budget: int = 750, loop: Any = agentloop) -> Endings:

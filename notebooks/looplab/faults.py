@@ -96,8 +96,8 @@ def observations(result):
 @fault(1, "Only a reply without calls ends the run.",
        "Text beside a call is taken for the final answer.",
        "Read the last reply. Is there nothing left to do?",
-       "if not open_calls(run.messages):",
-       "if reply.content or not open_calls(run.messages):")
+       'if not run.messages[-1]["tool_calls"]:',
+       'if reply.content or not run.messages[-1]["tool_calls"]:')
 def text_ends_the_run(agentloop):
     """The model writes a text beside its first call."""
     result = run(agentloop, agentloop.weather_script())
@@ -121,11 +121,11 @@ def second_call_dropped(agentloop):
        "Take one id, and read the call and the observation that carry it.",
        """
                 for call in open_calls(run.messages):
-                    run.append(observation(call, execute(call)))
+                    run.answer(call, execute(call))
 """, """
                 calls = open_calls(run.messages)
                 for call, other in zip(calls, reversed(calls)):
-                    run.append(observation(call, execute(other)))
+                    run.answer(call, execute(other))
 """)
 def results_swapped(agentloop):
     """The model asks for two cities in one reply."""
@@ -150,7 +150,7 @@ def budget_after_the_call(agentloop):
        "Replies that ask for a call are not counted, so the step limit never comes.",
        "Count the replies, and compare them with max_steps.",
        "self.steps += 1",
-       'self.steps += not message["tool_calls"]')
+       'self.steps += not reply.tool_calls')
 def steps_not_counted(agentloop):
     """The model never finishes."""
     never = [agentloop.asks(agentloop.call(f"c{i}", "get_weather", city="Pune")) for i in range(9)]
@@ -161,7 +161,7 @@ def steps_not_counted(agentloop):
 @fault(1, "An unknown tool is answered with the names there are.",
        "A tool name that does not exist raises an exception.",
        "How did the run end, and for what call? Could the model have done something about it?",
-       'return f"ERROR: unknown tool {written(name)}. Available tools: {sorted(self._specs)}"',
+       'return f"ERROR: unknown tool {written(name)}. Available tools: {sorted(self._tools)}"',
        "raise KeyError(name)")
 def unknown_tool_raises(agentloop):
     """The model asks for a tool that does not exist."""
@@ -217,8 +217,8 @@ def bool_is_a_number(agentloop):
 @fault(2, "Every letter of a result is written as it is.",
        "Letters that are not ASCII are written as escapes, which cost more tokens.",
        "Read the observation aloud.",
-       "    check_json(value)\n    return json.dumps(value, ensure_ascii=False)",
-       "    check_json(value)\n    return json.dumps(value)")
+       "return encode(json_copy(value))",
+       "return json.dumps(json_copy(value))")
 def letters_escaped(agentloop):
     """The tool answers with a name that has an umlaut."""
     registry = agentloop.ToolRegistry()
@@ -286,8 +286,8 @@ def budget_one_token_short(agentloop):
 @fault(2, "A step costs its prompt and its reply.",
        "The tokens of the replies are not counted.",
        "Add up the bars, and compare the sum with the tokens that the run reports.",
-       "prompt + count_tokens(message)",
-       "prompt")
+       "if reply.usage else prompt + tokens",
+       "if reply.usage else prompt")
 def replies_not_counted(agentloop):
     """The model gives a long answer."""
     registry = agentloop.weather_world()[0]
@@ -312,8 +312,8 @@ def stopped_run_has_an_answer(agentloop):
 @fault(3, "The model is given copies, so it cannot edit the record.",
        "The model is handed messages of the list itself, and can edit the record.",
        "Compare the second message with the task.",
-       "return list(self._copies)",
-       "return list(self.messages)")
+       "model(list(run.copies), list(specs))",
+       "model(list(run.messages), list(specs))")
 def model_edits_the_record(agentloop):
     """The model function edits what it is given."""
     def rude(messages, specs):
@@ -326,8 +326,8 @@ def model_edits_the_record(agentloop):
 @fault(3, "Every call of a run has an id of its own.",
        "Two calls keep the same id.",
        "Which observation answers which call?",
-       "if not isinstance(call_id, str) or not call_id or call_id in taken_ids:",
-       "if not isinstance(call_id, str) or not call_id:")
+       "if not isinstance(call.id, str) or not call.id or call.id in taken_ids:",
+       "if not isinstance(call.id, str) or not call.id:")
 def ids_doubled(agentloop):
     """The model gives two calls one id."""
     twins = agentloop.asks(*(agentloop.call("c1", "get_weather", city=city) for city in ("Pune", "Delhi")))
@@ -357,8 +357,8 @@ def stop_leaves_calls_open(agentloop):
 @fault(3, "After Ctrl-C the run so far is attached to the exception.",
        "Ctrl-C throws away the run so far, and leaves a call without an observation.",
        "The model was paid for one reply. Where is it?",
-       "except BaseException as error:\n        with",
-       "except Exception as error:\n        with")
+       "    except BaseException as error:",
+       "    except Exception as error:")
 def ctrl_c_loses_the_run(agentloop):
     """A person presses Ctrl-C while the first call runs."""
     def pressed(call):
@@ -393,8 +393,8 @@ def resumed_run_repeats_a_call(agentloop):
 @fault(3, "Steps and tokens go on counting in a continued run.",
        "A continued run begins with fresh counters.",
        "Count the replies in the list, and compare them with the steps that the run reports.",
-       "run = Run(result.steps, result.tokens, watch)",
-       "run = Run(0, 0, watch)")
+       "self.steps, self.spent, self.watch = result.steps, result.tokens, watch",
+       "self.steps, self.spent, self.watch = 0, 0, watch")
 def limits_begin_again(agentloop):
     """The run met max_steps=2, and goes on with max_steps=3."""
     registry, _ = agentloop.weather_world()
@@ -439,8 +439,8 @@ def rule_shown_but_not_checked(agentloop):
 # --- In the process ------------------------------------------------------------------------------------------
 
 
-def try_test(number: int, part: str, code: list[Json], left: list[str]) -> Iterator[Json]:
-    """Try a reader's test on our loop, then on the broken one; yield which before, and what came of it after.
+def try_test(loops: dict[str, str], part: str, code: list[Json], left: list[str]) -> Iterator[Json]:
+    """Try a reader's test on some loops, given as texts by name; yield the name before, and what came of it after.
 
     `part` is the name of the test, `code` is what it needs, `left` are names that could not be taken along.
     """
@@ -449,7 +449,7 @@ def try_test(number: int, part: str, code: list[Json], left: list[str]) -> Itera
         yield {"on": "the cell"}
         yield {"failed": True, "came_back": what_came_back(defined, left)}
         return
-    for name, text in (("ours", our_text()), ("broken", broken_text(FAULTS[number - 1]))):
+    for name, text in loops.items():
         yield {"on": name}
         outcome = attempt(defined.value["test"], load(text))
         yield {"failed": bool(outcome.error or outcome.redefined), "came_back": what_came_back(outcome, left)}

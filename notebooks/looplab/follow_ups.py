@@ -151,7 +151,8 @@ def repeat(mine: Any, args: list[str], answers: list[str] | None = None, **optio
 def third_is_not_run(mine: Any) -> None:
     """The third call in a row with the same tool, arguments and result is not run: repeated_call, no answer."""
     result, ran = repeat(mine, ["sky"] * 5, max_repeats=3)
-    assert (result.status, result.answer, len(ran)) == ("repeated_call", None, 2), f"{result.status}, ran {len(ran)} times"
+    got = result.status, result.answer, len(ran)
+    assert got == ("repeated_call", None, 2), f"{result.status}, ran {len(ran)} times"
 
 
 def repeat_is_answered(mine: Any) -> None:
@@ -294,27 +295,27 @@ def short_is_kept(mine: Any) -> None:
 # --- The list ------------------------------------------------------------------------------------------------
 
 FOLLOW_UPS = {follow_up.name: follow_up for follow_up in (
-    FollowUp("approval", "Some tools are risky. A person has to approve their calls before they run, and may take hours. "
-             "So the run ends there, with that call and those after it left open.",
+    FollowUp("approval", "Some tools are risky. A person has to approve their calls before they run, and may take "
+                         "hours. So the run ends there, with that call and those after it left open.",
              'run_agent(..., risky=("issue_refund",))        # status "waiting_for_approval"',
              (risky_call_waits, calls_before_it_are_answered, without_risk_as_before)),
-    FollowUp("timeout", "A tool may hang. Give me a function that puts a limit on any tool, so that the loop does not wait "
-             "for ever. The loop itself should not change.",
+    FollowUp("timeout", "A tool may hang. Give me a function that puts a limit on any tool, so that the loop does "
+                        "not wait for ever. The loop itself should not change.",
              "with_timeout(fn, seconds)                      # a function like fn, to be registered in its place",
              (result_in_time, too_slow, own_exception, timeout_is_observed)),
-    FollowUp("repeated calls", "The model sometimes makes the same call again and again and gets the same result. Stop the "
-             "run at the third in a row. A poll, whose result changes, is no repeat.",
+    FollowUp("repeated calls", "The model sometimes makes the same call again and again and gets the same result. "
+                               "Stop the run at the third in a row. A poll, whose result changes, is no repeat.",
              'run_agent(..., max_repeats=3)                  # status "repeated_call"; off unless given',
              (third_is_not_run, repeat_is_answered, other_arguments, poll_is_no_repeat, repeats_are_allowed)),
-    FollowUp("parallel calls", "The calls of one reply are all reads, and slow. Run them at the same time. The list should "
-             "look as before.",
+    FollowUp("parallel calls", "The calls of one reply are all reads, and slow. Run them at the same time. The list "
+                               "should look as before.",
              "run_agent(...)                                 # as before",
              (at_the_same_time, in_the_order_of_the_calls, one_fails)),
     FollowUp("resume", "A run that a limit stopped should go on later with a higher one, without doing anything twice.",
              "resume(result, model, registry, max_steps=8, token_budget=4000)",
              (goes_on, goes_on_counting, stays_as_it_was, done_is_done)),
-    FollowUp("cutting results", "One tool returns whole web pages, and each of them is sent again with every later step. Cut "
-             "long results, and let the model know.",
+    FollowUp("cutting results", "One tool returns whole web pages, and each of them is sent again with every later "
+                                "step. Cut long results, and let the model know.",
              "run_agent(..., max_result_chars=2000)          # off unless given",
              (long_is_cut, says_what_is_missing, short_is_kept)),
 )}

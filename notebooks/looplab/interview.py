@@ -1,4 +1,4 @@
-"""A mock interview without its widgets: the clock, the parts, what the interviewer says to a file, and the result page."""
+"""A mock interview without its widgets: the clock, the parts, what is said to a file, and the result page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from random import Random
 
 from looplab import sandbox
 from looplab.follow_ups import FOLLOW_UPS, FollowUp
-from looplab.interview_brief import ALOUD_MINUTES, BRIEF, LENGTHS, PARTS, RUBRIC, Part
+from looplab.interview_brief import LENGTHS, PARTS, RUBRIC, Part
 from looplab.interview_questions import QUESTIONS
 from looplab.judging import Verdict, judge
 from looplab.view import Block, Code, plural, twin_html
@@ -137,7 +137,8 @@ def try_change(file: Path, follow_up: FollowUp) -> list[Requirement]:
     except OSError:
         events, ended = [], "died"
     found = [event for event in events if "holds" in event]
-    why = {"stopped": f"it was still running after {sandbox.SECONDS:.0f} seconds and was stopped", "died": "the process ended"}
+    why = {"stopped": f"it was still running after {sandbox.SECONDS:.0f} seconds and was stopped",
+           "died": "the process ended"}
     rows = [Requirement(str(check.__doc__), False, "not tried") for check in follow_up.checks]
     for i, event in enumerate(found):
         rows[i] = Requirement(rows[i].sentence, event["holds"], event["came_back"])
@@ -234,7 +235,8 @@ def practice(interview: Interview) -> list[tuple[str, str]]:
     else:
         for remark in remarks(interview):
             if remark.held < remark.of or not remark.of:
-                why.setdefault(remark.part.notebook, []).append(f"{remark.part.title}: {remark.held} of {remark.of} hold")
+                reason = f"{remark.part.title}: {remark.held} of {remark.of} hold"
+                why.setdefault(remark.part.notebook, []).append(reason)
         for part in interview.parts[interview.released:]:
             why.setdefault(part.notebook, []).append(f"{part.title}: not reached")
     for criterion in RUBRIC:

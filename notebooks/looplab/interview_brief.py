@@ -12,10 +12,10 @@ BRIEF: list[Block] = [
     "An agent is a language model in a loop with tools: the model asks for a tool call, our code runs it and feeds the "
     "result back, until the model gives a final answer. Please build that loop, in one Python file, with the standard "
     "library only.",
-    "No real model is at hand, so the model is a function that we script. I look at what your code does between one model "
-    "call and the next, and at how the loop is forced to stop.",
-    "You get the task in parts. Think aloud, ask what is unclear, run the checks whenever you like. Names and error texts "
-    "are exact, because the checks compare them.",
+    "No real model is at hand, so the model is a function that we script. I look at what your code does between one "
+    "model call and the next, and at how the loop is forced to stop.",
+    "You get the task in parts. Think aloud, ask what is unclear, run the checks whenever you like. Names and error "
+    "texts are exact, because the checks compare them.",
 ]
 
 
@@ -39,8 +39,8 @@ class Part:
 
 PARTS = [
     Part("shapes", "Shapes", (4, 4, 5), 1, [
-        "Two dataclasses, and three helpers that write scripts. A model is a function of messages and specs that returns "
-        "a ModelReply. A reply with no tool calls is the final answer, and nothing else is.",
+        "Two dataclasses, and three helpers that write scripts. A model is a function of messages and specs that "
+        "returns a ModelReply. A reply with no tool calls is the final answer, and nothing else is.",
         Code('ToolCall(id, name, args)\n'
              'ModelReply(content="", tool_calls=[])        # a list of its own for each reply\n'
              'call("c1", "get_weather", city="Pune")       # a ToolCall\n'
@@ -72,14 +72,15 @@ PARTS = [
              "ERROR: missing required argument 'city'. get_weather expects {\"city\": {\"type\": \"string\"}}\n"
              "ERROR: get_weather failed: KeyError: 'Atlantis'\n"
              '{"city": "Pune", "celsius": 30}'),
-        "Check the name, then the arguments, then run. A refusal shows the properties as JSON. Results are JSON with every "
-        "letter as it is. A result that is not JSON must not raise either.",
+        "Check the name, then the arguments, then run. A refusal shows the properties as JSON. Results are JSON with "
+        "every letter as it is. A result that is not JSON must not raise either.",
     ], "Who reads these error texts, and what does a good one save?",
         "Which line of yours can still raise?",
         "Think of the three things that can go wrong with a call, in order.", 3),
     Part("loop", "Loop", (6, 8, 10), 4, [
-        "run_agent(task, model, registry) begins with a system and a user message and asks the model. It appends the reply, "
-        "runs each call, appends one tool message for each, in order, and asks again, until a reply has no calls.",
+        "run_agent(task, model, registry) begins with a system and a user message and asks the model. It appends the "
+        "reply, runs each call, appends one tool message for each, in order, and asks again, until a reply has no "
+        "calls.",
         Code('{"role": "system", "content": ...}\n'
              '{"role": "user", "content": task}\n'
              '{"role": "assistant", "content": ..., "tool_calls": [{"id", "name", "args"}, ...]}\n'
@@ -95,11 +96,11 @@ PARTS = [
              "count_tokens(obj) = max(1, len(json.dumps(obj, ensure_ascii=False)) // 4)\n"
              'run_agent(task, model, registry, system="Use the tools to answer the user.",\n'
              "          max_steps=8, token_budget=4000)"),
-        "Before each call the prompt is estimated: tokens of the specs and of the whole message list. If what is spent and "
-        "this prompt are more than the budget, the run stops before the call. A step adds its prompt and its reply message "
-        "to tokens.",
-        "After max_steps model calls the run stops; the calls of the last step are still run. A stopped run has no answer, "
-        "and all its messages.",
+        "Before each call the prompt is estimated: tokens of the specs and of the whole message list. If what is "
+        "spent and this prompt are more than the budget, the run stops before the call. A step adds its prompt and "
+        "its reply message to tokens.",
+        "After max_steps model calls the run stops; the calls of the last step are still run. A stopped run has no "
+        "answer, and all its messages.",
     ], "What does a run of S steps cost, and can it still pass its budget?",
         "Say the exits aloud, then show me the line of each.",
         "Which line ends your loop if the model never does?", 5),
@@ -129,7 +130,8 @@ RUBRIC = [
     Criterion("Validator",
               'assert isinstance(args["city"], str): it raises, and knows one tool.',
               "One sentence for each fault, in the order that was asked for; bool before number.",
-              "Says that fn(**args) would raise a TypeError that looks like the tool's own bug; asks about null and 3.0.", 2),
+              "Says that fn(**args) would raise a TypeError that looks like the tool's own bug; asks about null and "
+              "3.0.", 2),
     Criterion("Registry",
               "tools[name](**args), with an except that prints.",
               "Name, arguments, run; each failure is a text that starts with ERROR.",
@@ -145,11 +147,11 @@ RUBRIC = [
     Criterion("A change",
               "Rewrites the loop, and checks that held before fail.",
               "The change works, and everything else still holds.",
-              "A few lines, or a wrapper around one of the two places where the loop touches the world; says what becomes "
-              "of the other calls.", 17),
+              "A few lines, or a wrapper around one of the two places where the loop touches the world; says what "
+              "becomes of the other calls.", 17),
     Criterion("Aloud",
               "Silence, then: it should work.",
               "Says what the next lines will do, and runs the checks early.",
-              "Says what is still missing: repeated calls, a timeout on each tool, cutting long results, approval, saving "
-              "the list.", 17),
+              "Says what is still missing: repeated calls, a timeout on each tool, cutting long results, approval, "
+              "saving the list.", 17),
 ]

@@ -30,14 +30,16 @@ QUESTIONS = [
         "Anything. A prompt is a wish; the registry and the checks before a run are what holds.", 1),
     Question(
         "messages", "A reply has text and a call. Is it the answer?",
-        "No. Only a reply without calls is. The text is kept in the list, the call is run, and the model is asked again.",
+        "No. Only a reply without calls is. The text is kept in the list, the call is run, and the model is asked "
+        "again.",
         "The text says: final answer. And now?",
         "Still no. What a text says is never a signal; otherwise any text could end the run.", 1),
     Question(
         "messages", "Which message shapes are there?",
         "Four: system, user, assistant with its calls, and tool with the id of the call that it answers.",
         "Why plain dicts?",
-        "They are written as JSON as they are: to save, to compare, to send. One shape for the run and for its record.", 1),
+        "They are written as JSON as they are: to save, to compare, to send. One shape for the run and for its "
+        "record.", 1),
     Question(
         "messages", "Why does a call need an id?",
         "One reply may hold several calls, even of the same tool with the same arguments. The id ties each result to "
@@ -51,13 +53,15 @@ QUESTIONS = [
         "Each step sends everything before it again, so the input of a run grows with the square of its steps.", 1),
     Question(
         "messages", "Why is the list appended to and never edited?",
-        "Because it is the record. An edited list cannot be compared, resumed or trusted, and what the model saw is lost.",
+        "Because it is the record. An edited list cannot be compared, resumed or trusted, and what the model saw is "
+        "lost.",
         "Who would edit it?",
-        "An adapter that takes the system message out, a tool that changes its arguments in place. So give copies away.", 4),
+        "An adapter that takes the system message out, a tool that changes its arguments in place. So give copies "
+        "away.", 4),
     Question(
         "validator", "What does a good error message to the model say?",
-        "What is wrong, where, and what was expected: the argument's name and the schema. The model reads it and repairs "
-        "the call in the next step.",
+        "What is wrong, where, and what was expected: the argument's name and the schema. The model reads it and "
+        "repairs the call in the next step.",
         "What is wrong with the words: invalid input?",
         "They cost a step and teach nothing. The model guesses, often the same thing again.", 2),
     Question(
@@ -70,7 +74,8 @@ QUESTIONS = [
         "validator", "Why is a bool checked before a number?",
         "In Python bool is a subclass of int, so isinstance(True, int) holds. In JSON they are different types.",
         "And is 3.0 an integer?",
-        "JSON Schema says yes. A strict validator may say no, because the function would get a float; say which you chose.", 2),
+        "JSON Schema says yes. A strict validator may say no, because the function would get a float; say which you "
+        "chose.", 2),
     Question(
         "validator", "The model sends an argument that the schema does not have. What do you do?",
         "Refuse the call and list what is expected. Dropping it would hide a misspelt option.",
@@ -78,7 +83,8 @@ QUESTIONS = [
         "Refuse too, with the type that is wanted. A silent conversion guesses what was meant.", 2),
     Question(
         "validator", "What does validation cost?",
-        "Time that grows with the number of arguments. Finding the tool is one look-up. Beside a model call it is nothing.",
+        "Time that grows with the number of arguments. Finding the tool is one look-up. Beside a model call it is "
+        "nothing.",
         "Then why not validate twice?",
         "Because two checks drift apart. One place decides: before the function, after the name.", 2),
     Question(
@@ -113,18 +119,21 @@ QUESTIONS = [
         "A model repeats what failed. If the tool was a payment, it is paid twice.", 3),
     Question(
         "registry", "When do you find out that a schema cannot be checked?",
-        "At registration, with an exception for the programmer. In the middle of a run it would be the model's problem.",
+        "At registration, with an exception for the programmer. In the middle of a run it would be the model's "
+        "problem.",
         "Why not ignore a keyword that you do not know?",
         "The model reads the schema as a promise. A rule that is shown but not checked is worse than none.", 3),
     Question(
         "loop", "Say the loop in one sentence.",
-        "Ask the model, append its reply, run each call it asks for, append one observation for each, and ask again until "
-        "it asks for none or a limit stops the run.",
+        "Ask the model, append its reply, run each call it asks for, append one observation for each, and ask again "
+        "until it asks for none or a limit stops the run.",
         "Where does it touch the world?",
-        "In two places: where it asks the model, and where it runs a call. Everything else can wrap one of the two.", 4),
+        "In two places: where it asks the model, and where it runs a call. Everything else can wrap one of the "
+        "two.", 4),
     Question(
         "loop", "A reply has three calls and the second fails. What is in the list?",
-        "One assistant message with three calls, then three tool messages in the same order; the second starts with ERROR.",
+        "One assistant message with three calls, then three tool messages in the same order; the second starts with "
+        "ERROR.",
         "Why not stop at the failure?",
         "A call without a result makes a list that providers refuse. And the third call may be fine.", 4),
     Question(
@@ -147,18 +156,21 @@ QUESTIONS = [
         "exits", "Name the exits before you write the loop.",
         "Done: a reply without calls. Step limit: enough model calls. Token budget: the next prompt would not fit.",
         "Which would you add in production?",
-        "Wall-clock time, money, the same call repeated, a person who has to approve, and Ctrl-C with the run kept.", 5),
+        "Wall-clock time, money, the same call repeated, a person who has to approve, and Ctrl-C with the run "
+        "kept.", 5),
     Question(
         "exits", "Do you check the budget before or after the call?",
         "Before, on an estimate of the prompt: specs and the whole list. After the call the money is spent.",
         "Can the run still pass its budget?",
-        "By the last reply, which comes after the check. So keep room: lower the budget by the largest reply you allow.", 5),
+        "By the last reply, which comes after the check. So keep room: lower the budget by the largest reply you "
+        "allow.", 5),
     Question(
         "exits", "How do you count tokens without a tokenizer?",
         "About four characters of JSON are one token in English. Good enough for a limit; the provider's own count "
         "replaces it when the reply comes.",
         "Where is that rule wrong?",
-        "In other scripts: Chinese takes about a token for each character. And escapes such as \\u65e5 count sixfold.", 5),
+        "In other scripts: Chinese takes about a token for each character. And escapes such as \\u65e5 count "
+        "sixfold.", 5),
     Question(
         "exits", "What should a stopped run return?",
         "Its status, no answer, and all its messages: what was done, and why it ended. Such a list can be continued.",
@@ -187,15 +199,17 @@ QUESTIONS = [
         "Return the messages, and let the caller go on with a higher limit.", 5),
     Question(
         "testing", "How do you test an agent without a model?",
-        "The model is a function. Put one in its place that replays fixed replies and keeps copies of what it was shown.",
+        "The model is a function. Put one in its place that replays fixed replies and keeps copies of what it was "
+        "shown.",
         "What do you assert on?",
         "On the result, on what the model was shown at each call, and on which tools really ran.", 1),
     Question(
         "testing", "Which tests would you write first?",
-        "The happy path, then each exit and each error path on its own: unknown tool, bad arguments, a tool that raises, "
-        "two calls, no end, both budgets.",
+        "The happy path, then each exit and each error path on its own: unknown tool, bad arguments, a tool that "
+        "raises, two calls, no end, both budgets.",
         "What does the happy path check that the others do not?",
-        "That the model is shown 2, 4, then 6 messages, and that from the second call on the last one is a tool result.", 4),
+        "That the model is shown 2, 4, then 6 messages, and that from the second call on the last one is a tool "
+        "result.", 4),
     Question(
         "testing", "Your script runs out of replies. What should happen?",
         "It fails loudly. A script that repeats its last reply would hide a loop that asks too often.",
@@ -203,10 +217,11 @@ QUESTIONS = [
         "That is a finding too: the loop stopped early. Let the test say so.", 1),
     Question(
         "testing", "How do you test that nothing ran?",
-        "Let the tool write into a list when it is called, and assert that the list is empty. The error text alone proves "
-        "nothing.",
+        "Let the tool write into a list when it is called, and assert that the list is empty. The error text alone "
+        "proves nothing.",
         "Why not a mock?",
-        "A real function with a log tests the whole path: name, validation, call. A mock tests that you called a mock.", 3),
+        "A real function with a log tests the whole path: name, validation, call. A mock tests that you called a "
+        "mock.", 3),
     Question(
         "testing", "How would you know that the agent got better?",
         "An evaluation set: outcome, so success rate, and path: right tools, order, steps, cost. Every failure found "
@@ -217,23 +232,24 @@ QUESTIONS = [
         "production", "A tool hangs. What do you do?",
         "A timeout on every tool: the wait ends, and the model reads that there is no result yet.",
         "Is the tool stopped?",
-        "No. Python cannot kill a thread; the call may still be running. So the text must say so, and a write is not repeated.", 5),
+        "No. Python cannot kill a thread; the call may still be running. So the text must say so, and a write is not "
+        "repeated.", 5),
     Question(
         "production", "When do you retry?",
-        "What may pass on a second try: timeouts, rate limits; with growing waits and some jitter, then give up. And only "
-        "what is safe to repeat.",
+        "What may pass on a second try: timeouts, rate limits; with growing waits and some jitter, then give up. And "
+        "only what is safe to repeat.",
         "Your payment call timed out. Retry?",
         "No. The request may have landed. Ask for its state first, or send a key that makes repeats harmless.", 5),
     Question(
         "production", "The model makes the same call again and again. How do you notice?",
-        "Compare tool, arguments and result with the last ones. The third in a row is not run; stop, or tell the model to "
-        "change its approach.",
+        "Compare tool, arguments and result with the last ones. The third in a row is not run; stop, or tell the "
+        "model to change its approach.",
         "Why compare the result too?",
         "A poll is the same call with a new answer. That is no loop.", 5),
     Question(
         "production", "A tool may issue refunds. How do you keep a person in charge?",
-        "The call is not run. The messages and the open call are saved, and the run ends: waiting for approval. Yes runs "
-        "it, no becomes an observation.",
+        "The call is not run. The messages and the open call are saved, and the run ends: waiting for approval. Yes "
+        "runs it, no becomes an observation.",
         "The yes comes hours later, in another process. What must be stored?",
         "The message list, the steps and tokens so far, and which call waits. The list is most of it.", 5),
     Question(
@@ -250,26 +266,28 @@ QUESTIONS = [
         "No. To the model it reads like any other message. Treat what follows from it as a request by a stranger.", 5),
     Question(
         "production", "Two calls in one reply. Do you run them at the same time?",
-        "Only if each is safe beside the other, which reads are. The results go into the list in the order of the calls.",
+        "Only if each is safe beside the other, which reads are. The results go into the list in the order of the "
+        "calls.",
         "What if one of them fails?",
         "It gets its own error text; the other keeps its result.", 5),
     Question(
         "production", "When would you not build an agent?",
-        "When the steps can be written down, a workflow is cheaper, faster and easier to test. Nor when mistakes cannot be "
-        "reviewed, or the result cannot be judged.",
+        "When the steps can be written down, a workflow is cheaper, faster and easier to test. Nor when mistakes "
+        "cannot be reviewed, or the result cannot be judged.",
         "Give an example.",
         "Classify a ticket, fetch the policy, draft a reply: three calls in a fixed order, no loop.", 5),
     Question(
         "production", "What do you store of a run?",
-        "The message list. It holds what was asked, done and observed, in order; beside it tokens and seconds of each step.",
+        "The message list. It holds what was asked, done and observed, in order; beside it tokens and seconds of "
+        "each step.",
         "What must not be in it?",
         "Secrets: redact by the name of the field, on a copy, and say that this is not complete.", 5),
     Question(
         "production", "How do you change from one provider to another?",
         "An adapter: a function of messages and specs that returns a reply. The loop does not change.",
         "What does the adapter take care of?",
-        "The shape of the messages, arguments that come as JSON text, stop reasons such as a reply that was cut off, and "
-        "token counts.", 5),
+        "The shape of the messages, arguments that come as JSON text, stop reasons such as a reply that was cut off, "
+        "and token counts.", 5),
     Question(
         "production", "A reply was cut off at the provider's limit, inside a call. Do you run the call?",
         "Never. Its arguments are not whole. The run ends, and says that the reply was truncated.",

@@ -10,13 +10,13 @@ import ipywidgets as widgets
 from looplab import view
 from looplab.folded import Folded
 from looplab.follow_ups import FOLLOW_UPS
-from looplab.interview import (ALOUD_MINUTES, BRIEF, FILE, LENGTHS, PARTS, RUBRIC, Interview, opening, report,
-                               result_blocks, save_page)
-from looplab.interview_brief import MARKS
+from looplab.interview import FILE, Interview, opening, report, result_blocks, save_page
+from looplab.interview_brief import ALOUD_MINUTES, BRIEF, LENGTHS, MARKS, PARTS, RUBRIC
 from looplab.interview_questions import QUESTIONS
 from looplab.view import Bench, Block, Code, escape, guarded, plural, twin_html
 
 NOT_TICKED = "not yet"
+MORE = ("Show the answer", "What comes next?", "Show that answer", "That is all")
 
 
 # --- What can be read folded ---------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ class RoomBench(Bench):
         self.length = view.field(widgets.RadioButtons(
             options=[(f"{minutes} minutes", minutes) for minutes in LENGTHS], value=interview.minutes,
             description="Length"), "length", "ll-radios")
-        self.seed = view.field(widgets.BoundedIntText(interview.seed, 0, 9999, description="Seed"), "seed", "ll-short")
+        self.seed = view.field(widgets.BoundedIntText(interview.seed, 0, 9999, description="Seed"), "seed", "ll-seed")
         self.buttons = {
             "start": view.button("Start the clock", "start", self.start_or_pause, "ll-main"),
             "file": view.button(f"Make {FILE}", "file", self.make_file),
@@ -63,7 +63,9 @@ class RoomBench(Bench):
         }
         self.length.observe(self._chosen, "value")
         self.seed.observe(self._chosen, "value")
-        super().__init__(view.controls(self.length, self.seed), self._clock, self._say,
+        choices = widgets.HBox([self.length, self.seed])
+        choices.add_class("ll-choices-row")
+        super().__init__(choices, self._clock, self._say,
                          view.controls(*self.buttons.values()), self._asked, self._report, hook="interview")
         self._show("Choose a length, and start the clock when you are ready.")
 
@@ -114,7 +116,7 @@ class RoomBench(Bench):
         self._show("A new interview. Start the clock when you are ready.")
 
     def _tick(self) -> None:
-        """Show the clock each second while it runs, where a notebook runs; elsewhere it is shown when something happens."""
+        """Show the clock each second while it runs; without a notebook it is shown when something happens."""
         if self._ticking:
             self._ticking.cancel()
         try:
@@ -176,11 +178,11 @@ class RoomBench(Bench):
 
 def asked_html(interview: Interview) -> str:
     """Return the brief and the released parts; all but the newest are folded."""
-    parts = [("The brief", BRIEF)]
-    parts += [(f"{n}. {part.title}", interview.asked(part)) for n, part in enumerate(interview.parts[: interview.released], 1)]
-    shown = [f"<details{' open' if i == len(parts) - 1 else ''}><summary>{escape(title)}</summary>{twin_html(blocks)}</details>"
-             for i, (title, blocks) in enumerate(parts)]
-    return f'<div class="ll-asked">{"".join(shown)}</div>'
+    released = interview.parts[: interview.released]
+    parts = [("The brief", BRIEF), *((f"{n}. {p.title}", interview.asked(p)) for n, p in enumerate(released, 1))]
+    shown = [f"<summary>{escape(title)}</summary>{twin_html(blocks)}</details>" for title, blocks in parts]
+    folded = [f"<details>{part}" for part in shown[:-1]]
+    return f'<div class="ll-asked">{"".join(folded)}<details open>{shown[-1]}</div>'
 
 
 def report_html(interview: Interview) -> str:
@@ -236,7 +238,8 @@ class QuestionBench(Bench):
 
     def __init__(self, room: RoomBench) -> None:
         self._room, self._order, self.place, self.shown = room, room.interview.questions, 0, 0
-        self._say, self._answer, self._count = view.area("", "question"), view.area("", "answer"), view.area("", "count")
+        self._say, self._answer = view.area("", "question"), view.area("", "answer")
+        self._count = view.area("", "count")
         self.tick = tick_buttons("How was it?", "tick")
         self.tick.observe(self._ticked, "value")
         self.buttons = {"more": view.button("Show the answer", "more", self.more, "ll-main"),
@@ -277,7 +280,7 @@ class QuestionBench(Bench):
         self._say.value = view.sentence(f"<b>{escape(q.topic.capitalize())}.</b> {escape(q.question)}")
         lines = [q.answer, f"Then: {q.then}", q.reply][: self.shown]
         self._answer.value = "".join(view.note(line) for line in lines)
-        self.buttons["more"].description = ("Show the answer", "What comes next?", "Show that answer", "That is all")[self.shown]
+        self.buttons["more"].description = MORE[self.shown]
         self.buttons["more"].disabled = self.shown == 3
         self.tick.value = self._room.interview.aloud.get(q.question, NOT_TICKED)
         self._show_count()
@@ -324,8 +327,9 @@ class ResultBench(Bench):
 
 
 def mock_interview(minutes: int = 45, seed: int = 1) -> RoomBench:
-    """Open the room of a mock interview of 25, 45 or 60 minutes; `seed` draws the change and the order of the questions.
+    """Open the room of a mock interview of 25, 45 or 60 minutes.
 
-    Nothing is written before a button is pressed. Raises ValueError for another length.
+    `seed` draws the change that is asked for at the end, and the order of the questions. Nothing is written before a
+    button is pressed. Raises ValueError for another length.
     """
     return RoomBench(Interview(minutes, seed))

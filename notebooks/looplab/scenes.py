@@ -39,7 +39,9 @@ class Scene:
         if self.result is None:
             return f"{self.raised} came out of the loop, with no run attached to it."
         raised = f" {self.raised} came out of the loop." if self.raised else ""
-        answer = "there is no answer" if self.result.answer is None else f"the answer is “{cut(self.result.answer, 60)}”"
+        answer = "there is no answer"
+        if self.result.answer is not None:
+            answer = f"the answer is “{cut(self.result.answer, 60)}”"
         return (f"It reports {plural(self.result.steps, 'step')} of {self.max_steps} and {self.result.tokens:,} of "
                 f"{self.token_budget:,} tokens; {answer}.{raised}")
 
@@ -129,11 +131,12 @@ def sections_of(text: str) -> list[Section]:
     lines = text.split("\n")
     heads = [i for i, line in enumerate(lines) if line.startswith("# --- ")]
     titles = [re.match(r"# --- (\d · \w+)", lines[i]) for i in heads]
-    return [Section(title[1], start + 1, lines[start:end]) for title, start, end in zip(titles, heads, heads[1:]) if title]
+    return [Section(title[1], start + 1, lines[start:end])
+            for title, start, end in zip(titles, heads, heads[1:]) if title]
 
 
 def lines_of(fault: Fault) -> set[int]:
-    """Return the numbers of the lines of the broken text that differ from ours; where some are missing, the two around."""
+    """Return the numbers of the broken lines; where lines are missing, those of the two around them."""
     ours, broken = our_text().split("\n"), broken_text(fault).split("\n")
     found: set[int] = set()
     for kind, _, _, start, end in difflib.SequenceMatcher(None, ours, broken, autojunk=False).get_opcodes():

@@ -1,0 +1,322 @@
+"""Each fault applies, breaks its rule and no other rule's test alike; a reader's test is judged as it deserves."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import json
+import linecache
+from pathlib import Path
+
+import pytest
+
+import agentloop
+from looplab import bug_clinic, clinic
+from looplab.clinic import all_cases, answer_of, hints_of, judge_test, options_of
+from looplab.faults import FAULTS, LEVELS, broken_text, load, observations, our_text, run
+from looplab.matrix import failing_each
+from looplab.scenes import lines_of, place_of, scene_of, scene_of_ours, sections_of
+
+NOTEBOOK = Path(clinic.__file__).parents[1] / "18_bug_clinic.ipynb"
+each_fault = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+cell_numbers = itertools.count(1)
+
+# A test of the project that fails on the fault; `python -m looplab.matrix` lists all of them.
+CAUGHT_BY = {name: f"tests/{file}::test_{test}" for file, tests in {
+    "spec/test_stage_4_loop.py": {
+        "text_ends_the_run": "the_happy_path_ends_with_the_answer_of_the_last_reply",
+        "second_call_dropped": "two_calls_of_the_same_tool_are_told_apart_by_their_ids",
+        "results_swapped": "two_calls_of_the_same_tool_are_told_apart_by_their_ids",
+        "unknown_tool_raises": "an_unknown_tool_is_answered_and_the_run_goes_on",
+    },
+    "spec/test_stage_5_exits.py": {
+        "budget_after_the_call": "half_the_full_cost_stops_early_with_no_more_than_half_spent",
+        "steps_not_counted": "a_model_that_never_finishes_is_called_max_steps_times",
+        "one_step_too_many": "one_step_too_few_stops_the_run",
+        "budget_one_token_short": "a_budget_that_just_covers_the_next_prompt_lets_the_call_happen",
+        "replies_not_counted": "tokens_are_the_prompt_and_the_reply_of_every_step",
+    },
+    "spec/test_stage_3_registry.py": {
+        "tool_error_ends_the_run": "a_tool_that_raises_becomes_an_observation",
+        "letters_escaped": "a_result_keeps_letters_that_are_not_ascii",
+        "error_without_help": "what_a_tool_expects_is_all_of_its_properties",
+    },
+    "spec/test_stage_2_validator.py": {
+        "unexpected_argument_passes": "an_argument_that_is_not_in_the_schema_is_refused",
+        "bool_is_a_number": "a_bool_is_never_a_number",
+    },
+    "test_registry.py": {
+        "ran_but_reported_failed": "a_result_that_is_not_json_says_that_the_tool_did_run",
+    },
+    "test_loop.py": {
+        "stopped_run_has_an_answer": "every_run_ends_by_exactly_one_exit_with_one_result_per_call",
+        "model_edits_the_record": "the_list_is_appended_to_and_never_edited_by_what_is_shown",
+        "ids_doubled": "ids_are_unique_text_and_results_keep_their_calls",
+        "cut_off_call_runs": "a_reply_with_a_stop_reason_keeps_its_text_counts_its_usage_and_runs_no_call",
+    },
+    "test_exits.py": {
+        "stop_leaves_calls_open":
+            "a_stop_of_execute_ends_the_run_and_the_refused_call_says_why"
+            "_and_the_rest_that_they_were_not_run",
+        "ctrl_c_loses_the_run": "ctrl_c_inside_a_tool_is_no_observation",
+        "resumed_run_repeats_a_call": "an_open_call_of_an_interrupted_run_is_answered_and_not_run",
+        "limits_begin_again": "steps_and_tokens_go_on_counting",
+    },
+    "test_validator.py": {
+        "rule_shown_but_not_checked": "a_keyword_of_an_argument_that_would_not_be_checked_is_refused",
+    },
+}.items() for name, test in tests.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_process_is_left():
+    yield
+    clinic.SANDBOX.close()
+
+
+def cell(source):
+    """Run a cell as a notebook does, after the helpers of the notebook, and return the function `test`."""
+    file = f"<cell {next(cell_numbers)}>"
+    source = f"{inspect.getsource(run)}\n\n{inspect.getsource(observations)}\n\n{source}"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    names = {"__name__": "__main__"}
+    exec(compile(source, file, "exec", dont_inherit=True), names)
+    return [value for value in names.values() if inspect.isfunction(value)][-1]
+
+
+# --- The faults ----------------------------------------------------------------------------------------------
+
+
+def test_there_are_24_faults_eight_in_each_of_three_levels():
+    assert [fault.number for fault in FAULTS] == list(range(1, 25))
+    assert [fault.level for fault in FAULTS] == [1] * 8 + [2] * 8 + [3] * 8 and list(LEVELS) == [1, 2, 3]
+    assert len({fault.name for fault in FAULTS}) == len({fault.wrong for fault in FAULTS}) == 24
+
+
+@each_fault
+def test_its_old_text_stands_in_the_file_once_and_the_rest_stays(fault):
+    assert our_text().count(fault.old) == 1
+    before, after = our_text().split(fault.old)
+    assert broken_text(fault) == before + fault.new + after != our_text()
+
+
+def test_an_old_text_that_is_not_there_once_is_told():
+    lost = type(FAULTS[0])(1, 1, "", "", "", "no such line", "", FAULTS[0].test)
+    with pytest.raises(ValueError, match="stands in agentloop.py 0 times"):
+        broken_text(lost)
+
+
+@each_fault
+def test_its_test_passes_on_our_loop_and_fails_on_the_broken_one(fault):
+    fault.test(load(our_text()))
+    with pytest.raises((AssertionError, KeyError)):
+        fault.test(load(broken_text(fault)))
+
+
+def test_no_two_faults_fail_the_same_tests():
+    loops = [load(broken_text(fault)) for fault in FAULTS]
+    failed = [frozenset(fault.name for fault in FAULTS if fails(fault.test, loop)) for loop in loops]
+    assert len(set(failed)) == len(FAULTS)
+
+
+def fails(test, loop):
+    try:
+        test(loop)
+    except BaseException:
+        return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def failed_in_the_suites():
+    found = failing_each([(broken_text(fault), [CAUGHT_BY[fault.name]]) for fault in FAULTS])
+    return {fault.name: failed for fault, failed in zip(FAULTS, found)}
+
+
+@each_fault
+def test_a_test_of_the_suites_fails_on_it(fault, failed_in_the_suites):
+    assert failed_in_the_suites[fault.name]
+
+
+def test_the_tests_that_catch_the_faults_pass_on_our_loop():
+    assert failing_each([(our_text(), list(CAUGHT_BY.values()))]) == [set()]
+
+
+@each_fault
+def test_its_words_are_sentences_and_give_no_line_away(fault):
+    for words in (fault.rule, fault.wrong, fault.test.__doc__):
+        assert words[0].isupper() or words[0] in "`", words
+        assert words.endswith(".") and "\n" not in words
+    assert fault.hint[-1] in ".?"
+    assert not any(line.strip() in " ".join(hints_of(fault)) for line in fault.new.splitlines())
+
+
+# --- The cases -----------------------------------------------------------------------------------------------
+
+
+@each_fault
+def test_there_is_something_to_see_in_its_run(fault):
+    broken, ours = scene_of(fault), scene_of_ours(fault)
+    assert broken.messages and broken.exit
+    assert ours is None or (broken.messages, broken.facts, broken.called) != (ours.messages, ours.facts, ours.called)
+
+
+@each_fault
+def test_the_lines_to_be_found_are_those_that_were_changed(fault):
+    lines = broken_text(fault).splitlines()
+    changed = [line for line in fault.new.splitlines() if line not in fault.old.splitlines()]
+    found = [lines[number - 1] for number in sorted(lines_of(fault))]
+    assert len(found) == (len(changed) or 2) and all(new in line for new, line in zip(changed, found))
+    function, section = place_of(fault)
+    assert section in [s.title for s in sections_of(broken_text(fault))]
+    assert any(getattr(node, "name", "") == function and node.lineno <= min(lines_of(fault)) <= node.end_lineno
+               for node in ast.walk(ast.parse(broken_text(fault))))
+
+
+@each_fault
+def test_four_diagnoses_are_offered_one_of_them_right_and_always_the_same(fault):
+    options = options_of(fault)
+    assert len(set(options)) == 4 and fault.wrong in options and options == options_of(fault)
+    assert all(other.level == fault.level for other in FAULTS if other.wrong in options)
+
+
+def test_the_right_diagnosis_stands_in_every_place():
+    assert {options_of(fault).index(fault.wrong) for fault in FAULTS} == {0, 1, 2, 3}
+
+
+def test_a_run_that_took_its_messages_along_is_shown_as_it_was_told():
+    lost = next(fault for fault in FAULTS if fault.name == "ctrl_c_loses_the_run")
+    assert (scene_of(lost).result, scene_of(lost).exit) == (None, "KeyboardInterrupt")
+    assert [message["role"] for message in scene_of(lost).messages] == ["system", "user", "assistant"]
+
+
+# --- Judging a test ------------------------------------------------------------------------------------------
+
+
+@each_fault
+def test_our_test_written_in_a_cell_catches_it(fault):
+    judgement = judge_test(fault.number, cell(answer_of(fault)))
+    assert judgement.caught, judgement.text
+    said = f"Case {fault.number}: caught. The test passes on our loop; on the broken one it raised "
+    assert judgement.text.startswith(said)
+
+
+BODIES = {
+    "assert True": "the test passes on both loops, so the broken one gets away with it.",
+    "assert run(agentloop, agentloop.weather_script()).status == 'done'": "the test passes on both loops",
+    "assert False, 'no'": "the test fails on our loop, so it does not tell the two apart: it raised AssertionError: no",
+    "agentloop.nothing": "the test fails on our loop",
+    "while True: pass": "on our loop the test was still running after 3 seconds and was stopped.",
+    "import os; os._exit(1)": "on our loop the test ended the process, or used up its memory.",
+    "assert ...": "not yet. Write the test in the place of the three dots",
+    "print('x' * 99999)": "the test fails on our loop, so it does not tell the two apart: it printed more than",
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_test_that_does_not_tell_the_loops_apart_is_told_why(body):
+    judgement = judge_test(1, cell(f"def test(agentloop):\n    {body}"))
+    assert not judgement.caught and BODIES[body] in judgement.text
+
+
+@pytest.mark.parametrize("test", [None, 3, "test", run(agentloop, agentloop.weather_script()), ...])
+def test_what_is_no_function_is_not_tried(test):
+    assert judge_test(1, test).text.startswith("Case 1: not yet. Write a function test(agentloop)")
+
+
+def test_a_test_cannot_change_how_the_next_one_is_judged():
+    lines = ["agentloop.run_agent = None", "import looplab.faults", "looplab.faults.FAULTS.clear()"]
+    judge_test(1, cell("def test(agentloop):\n    " + "\n    ".join(lines)))
+    assert judge_test(1, cell(answer_of(FAULTS[0]))).caught
+
+
+# --- The bench -----------------------------------------------------------------------------------------------
+
+
+def test_every_case_can_be_shown():
+    bench = bug_clinic(1)
+    for fault in FAULTS:
+        bench.show(fault.number)
+        shown = bench.error_box.value, bench.fault, bench.level.value, bench.case.value
+        assert shown == ("", fault, fault.level, fault.number)
+        assert str(fault.test.__doc__) in bench._areas["say"].value and bench.options.value is None
+        assert 'alt="' in bench._areas["plot"].value
+    assert bench.done == {"diagnosed": set(), "located": set(), "caught": set()}
+
+
+def test_picking_a_level_shows_its_first_case_and_picking_a_case_shows_it():
+    bench = bug_clinic(2)
+    bench.level.value = 3
+    assert bench.fault.number == 17 and bench.case.options == tuple(range(17, 25))
+    bench.case.value = 20
+    assert bench.fault.number == 20
+
+
+def test_a_diagnosis_is_right_or_is_looked_at_again():
+    bench = bug_clinic(4)
+    bench.options.value = next(option for option in options_of(bench.fault) if option != bench.fault.wrong)
+    assert "not what happened" in bench._areas["diagnosis"].value and not bench.done["diagnosed"]
+    bench.options.value = bench.fault.wrong
+    assert "Right." in bench._areas["diagnosis"].value and bench.done["diagnosed"] == {4}
+
+
+def test_own_words_are_compared_with_ours():
+    bench = bug_clinic(4)
+    bench.buttons["compare"].click()
+    assert "Write a sentence first." in bench._areas["diagnosis"].value
+    bench.words.value = "It checks too late."
+    bench.buttons["compare"].click()
+    assert "the next prompt is left out" in bench._areas["diagnosis"].value and bench.done["diagnosed"] == {4}
+
+
+def test_a_line_is_as_it_should_be_or_the_one():
+    bench = bug_clinic(4)
+    bench.buttons["locate"].click()
+    assert "is as it should be" in bench._areas["found"].value and "ll-now" not in bench._areas["listing"].value
+    bench.line.value = min(lines_of(bench.fault))
+    bench.buttons["locate"].click()
+    assert "That is it" in bench._areas["found"].value and bench._areas["listing"].value.count("ll-now") == 1
+    assert bench.done["located"] == {4}
+
+
+def test_there_are_three_hints_and_our_test_is_shown_after_the_first_try(capsys):
+    bench = bug_clinic(1)
+    for number in (1, 2, 3):
+        assert not bench.buttons["hint"].disabled
+        bench.buttons["hint"].click()
+        assert bench._areas["hints"].value.count("Hint ") == number
+    assert bench.buttons["hint"].disabled and bench.buttons["answer"].disabled
+    bench.judge(cell("def test(agentloop):\n    assert ..."))
+    assert bench.buttons["answer"].disabled
+    bench.judge(cell("def test(agentloop):\n    assert True"))
+    bench.buttons["answer"].click()
+    assert "def text_ends_the_run(agentloop):" in bench._areas["verdict"].value and not bench.done["caught"]
+    bench.judge(cell(answer_of(bench.fault)))
+    assert bench.done["caught"] == {1} and capsys.readouterr().out.count("Case 1: ") == 3
+
+
+def test_without_a_browser_the_bench_says_the_same_in_words():
+    text = bug_clinic(2)._repr_mimebundle_()["text/plain"]
+    for part in ("Case 2 of 24", "tool [Pune]", "423 of 4,000 tokens", "Exit: done.", *options_of(FAULTS[1])):
+        assert part in text
+
+
+@pytest.mark.parametrize("number", [0, 25, None, "one"])
+def test_a_case_that_there_is_not_is_a_value_error(number):
+    with pytest.raises(ValueError, match="the cases are 1 to 24"):
+        bug_clinic(number)
+
+
+def test_all_cases_of_a_level_can_be_read_with_their_answers_folded():
+    for level in LEVELS:
+        shown = all_cases(level)
+        assert shown.html.count("<details>") == 8
+        assert all(fault.rule in shown.text for fault in FAULTS if fault.level == level)
+    with pytest.raises(ValueError, match="the levels are 1, 2, 3"):
+        all_cases(4)
+
+
+def test_the_notebook_gives_the_helpers_that_our_tests_use():
+    cells = {c["id"]: "".join(c["source"]) for c in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]}
+    assert cells["helpers"] == f"{inspect.getsource(run)}\n\n{inspect.getsource(observations)}".rstrip()
