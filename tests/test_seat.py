@@ -216,6 +216,7 @@ def test_a_call_in_the_fields_is_part_of_the_reply():
 
 
 def test_a_call_that_is_half_written_is_not_sent():
+    assert not Draft().is_ready
     for draft in (Draft(tool="c_to_f"), Draft(args="{}"), Draft(tool="c_to_f", args='{"celsius": 30')):
         assert not draft.is_ready
         with pytest.raises(ValueError, match="."):
@@ -231,7 +232,7 @@ def test_a_reply_and_its_draft_say_the_same():
 
 FORECASTS = [
     (Draft("It is hot."), "asks for no call, so it is the answer and ends the run: done."),
-    (Draft(), "is empty, so it is the answer and ends the run: done."),
+    (Draft(), "Nothing is written yet"),
     (Draft("", (("a", {}), ("b", {}))), "asks for 2 calls, so the run goes on"),
     (Draft(tool="c_to_f", args="{}"), "asks for 1 call, so the run goes on"),
     (Draft(tool="c_to_f", args="{"), "A call is not finished"),
@@ -290,6 +291,16 @@ def test_undo_takes_the_last_reply_back_into_the_form():
     assert seat.result == before
     assert seat.form.draft == Draft("First.", (("get_weather", {"city": "Pune"}),))
     assert seat.undo_button.disabled
+
+
+def test_a_double_click_sends_one_reply_and_takes_one_back():
+    seat = you_are_the_model(WEATHER_TASK, weather_world)
+    reply_in(seat, tool="get_weather", args='{"city": "Pune"}')
+    seat.send()
+    assert len(seat.game.replies) == 1
+    seat.undo()
+    seat.undo()
+    assert (seat.game.replies, seat.error_box.value) == ((), "")
 
 
 def test_undo_leaves_alone_what_is_being_written():

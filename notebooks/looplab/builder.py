@@ -84,7 +84,7 @@ def reply_parts(reply: ModelReply) -> tuple[str, list[str]]:
     """Return what a reply says, and each call it asks for, as text."""
     said = " ".join(filter(None, (reply.content, reply.stop_reason and f"({reply.stop_reason})")))
     calls = [f"→ {call_text(call)}" for call in reply.tool_calls]
-    return said or ("" if calls else "(empty)"), calls
+    return said, calls
 
 
 def reply_text(reply: ModelReply) -> str:
@@ -148,6 +148,8 @@ class ScriptBuilder(Bench):
     @guarded
     def add(self, _: Any = None) -> None:
         """Append the reply in the form to the script, and run it."""
+        if self.form.draft == Draft():  # the second click of a double click
+            return
         first_id = 1 + max((int(c.id[1:]) for reply in self._replies for c in reply.tool_calls), default=0)
         self._replies = (*self._replies, self.form.draft.reply(first_id))
         self.form.fill(Draft())

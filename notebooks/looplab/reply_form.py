@@ -53,12 +53,11 @@ class Draft:
 
     @property
     def is_ready(self) -> bool:
-        """Whether nothing in it is half written."""
+        """Whether it can be sent: something is written, and nothing is half written."""
         try:
-            self.begun_call()
+            return bool(self.begun_call()) or self != Draft()
         except ValueError:
             return False
-        return True
 
 
 def draft_of(reply: ModelReply) -> Draft:
@@ -76,6 +75,8 @@ def count_calls(replies: Iterable[ModelReply]) -> int:
 
 def forecast(draft: Draft) -> str:
     """Say in one sentence of HTML what sending a draft will do."""
+    if draft == Draft():
+        return "Nothing is written yet: a reply is a text, a call, or both."
     if not draft.is_ready:
         return "A call is not finished: finish it, or empty its fields."
     reply = draft.reply()
@@ -83,8 +84,7 @@ def forecast(draft: Draft) -> str:
         return f"This reply is none: its calls do not run, and the run ends: {word(reply.stop_reason, 'exit')}."
     if calls := len(reply.tool_calls):
         return f"This reply asks for <b>{plural(calls, 'call')}</b>, so the run goes on, within its limits."
-    what = "asks for <b>no call</b>" if reply.content else "is <b>empty</b>"
-    return f"This reply {what}, so it is the answer and ends the run: {word('done', 'exit')}."
+    return f"This reply asks for <b>no call</b>, so it is the answer and ends the run: {word('done', 'exit')}."
 
 
 def fields_note(draft: Draft) -> str:
@@ -165,7 +165,7 @@ class ReplyForm(widgets.VBox):
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
         self._note.value = fields_note(draft)
         self._forecast.value = f'<p class="ll-preview">{"No reply is due." if closed else forecast(draft)}</p>'
-        self.add.disabled = closed or not draft.is_ready or draft.begun_call() is None
+        self.add.disabled = closed or not draft.is_ready or not draft.begun_call()
         self.on_change()
 
     @guarded

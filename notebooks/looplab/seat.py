@@ -210,6 +210,8 @@ class SeatBench(Bench):
     @guarded
     def send(self, _: Any = None) -> None:
         """Give the reply in the form to the loop."""
+        if not self.position.waits or self.form.draft == Draft():  # the second click of a double click
+            return
         reply = self.form.draft.reply(count_calls(self.game.replies) + 1)
         self.position = play_on(replace(self.game, replies=(*self.game.replies, reply)))
         self.form.fill(Draft())
@@ -219,6 +221,8 @@ class SeatBench(Bench):
     @guarded
     def undo(self, _: Any = None) -> None:
         """Take the last reply back into the form, where nothing else is being written; or begin again."""
+        if not self.game.replies:
+            return
         *kept, last = self.game.replies
         self.position = play_on(replace(self.game, replies=() if self._one_turn else tuple(kept)))
         if not self._one_turn and self.form.draft == Draft():
