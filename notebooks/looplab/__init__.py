@@ -10,6 +10,7 @@ _HOME = {
     "play": "player",
     "you_are_the_model": "seat",
     "validator_bench": "validator", "call_bench": "gates", "script_builder": "builder", "exits_bench": "exits",
+    "retry_timeline": "retries", "repeat_bench": "repeats",
     "predict": "prediction",
     "check": "exercises", "hint": "exercises", "solution": "exercises", "progress": "exercises",
     "judge": "judging",
