@@ -14,7 +14,7 @@ import pytest
 import agentloop
 from looplab import bug_clinic, clinic
 from looplab.clinic import all_cases, answer_of, hints_of, judge_test, options_of
-from looplab.faults import FAULTS, LEVELS, broken_text, load, observations, our_text, run
+from looplab.faults import FAULTS, LEVELS, broken_text, load, observations, our_text, run, split_text
 from looplab.matrix import failing_each
 from looplab.scenes import lines_of, place_of, scene_of, scene_of_ours, sections_of
 
@@ -95,10 +95,17 @@ def test_there_are_24_faults_eight_in_each_of_three_levels():
 
 
 @each_fault
-def test_its_old_text_stands_in_the_file_once_and_the_rest_stays(fault):
-    assert our_text().count(fault.old) == 1
-    before, after = our_text().split(fault.old)
-    assert broken_text(fault) == before + fault.new + after != our_text()
+def test_its_old_text_stands_once_in_the_loop_and_the_rest_stays(fault):
+    loop, rest = split_text(our_text())
+    assert loop.count(fault.old) == 1 and loop + rest == our_text()
+    before, after = loop.split(fault.old)
+    assert broken_text(fault) == before + fault.new + after + rest != our_text()
+
+
+def test_the_loop_is_the_first_five_sections():
+    titles = [section.title for section in sections_of(our_text())]
+    assert titles == ["1 · Messages", "2 · Validator", "3 · Registry", "4 · Loop", "5 · Exits"]
+    assert "".join(line + "\n" for s in sections_of(our_text()) for line in s.lines) in split_text(our_text())[0]
 
 
 def test_an_old_text_that_is_not_there_once_is_told():
@@ -207,7 +214,7 @@ BODIES = {
     "assert run(agentloop, agentloop.weather_script()).status == 'done'": "the test passes on both loops",
     "assert False, 'no'": "the test fails on our loop, so it does not tell the two apart: it raised AssertionError: no",
     "agentloop.nothing": "the test fails on our loop",
-    "while True: pass": "on our loop the test was still running after 3 seconds and was stopped.",
+    "while True: pass": "on our loop the test was still running after 3 seconds and was stopped; does its script end?",
     "import os; os._exit(1)": "on our loop the test ended the process, or used up its memory.",
     "assert ...": "not yet. Write the test in the place of the three dots",
     "print('x' * 99999)": "the test fails on our loop, so it does not tell the two apart: it printed more than",

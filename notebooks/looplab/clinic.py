@@ -26,7 +26,7 @@ from looplab.scenes import Section, lines_of, place_of, scene_of, scene_of_ours,
 from looplab.view import Bench, Block, Code, escape, guarded
 
 SANDBOX = sandbox.Sandbox("looplab.faults")
-HEIGHT = 300  # pixels of the message list, and of the listing
+HEIGHT, LISTING = 300, 20 * 19  # pixels of the message list, and of the listing: whole lines
 STEPS = ("diagnosed", "located", "caught")
 AREAS = ("say", "run", "specs", "plot", "diagnosis", "listing", "found", "hints", "verdict", "progress")
 SKELETON = """def test(agentloop):
@@ -171,7 +171,7 @@ def listing_html(section: Section, lit: set[int]) -> str:
         now = ' class="ll-now" aria-current="true"' if number in lit else ""
         rows.append(f"<li{now}><span>{number}</span><span>{escape(line)}</span></li>")
     label = f"section {section.title} of the broken file"
-    region = f'class="ll-lines" tabindex="0" role="region" aria-label="{escape(label)}" style="--ll-h:{HEIGHT}px"'
+    region = f'class="ll-lines" tabindex="0" role="region" aria-label="{escape(label)}" style="--ll-h:{LISTING}px"'
     return f"<div {region}><ol>{''.join(rows)}</ol></div>"
 
 

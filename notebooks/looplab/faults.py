@@ -6,6 +6,7 @@ change stands a test that passes on our loop and fails on the broken one. It tak
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -60,12 +61,18 @@ def our_text() -> str:
     return Path(str(ours.__file__)).read_text(encoding="utf-8")
 
 
+def split_text(text: str) -> tuple[str, str]:
+    """Cut a text of agentloop.py behind its first five sections, which are the loop."""
+    after = re.search(r"^# --- (?![1-5] · )", text, re.MULTILINE)
+    return (text[: after.start()], text[after.start() :]) if after else (text, "")
+
+
 def broken_text(fault: Fault) -> str:
-    """Return the text of agentloop.py with a fault; raise ValueError unless its old text stands there once."""
-    text = our_text()
-    if text.count(fault.old) != 1:
-        raise ValueError(f"the old text of {fault.name} stands in agentloop.py {text.count(fault.old)} times")
-    return text.replace(fault.old, fault.new)
+    """Return the text of agentloop.py with a fault; raise ValueError unless its old text stands once in the loop."""
+    loop, rest = split_text(our_text())
+    if loop.count(fault.old) != 1:
+        raise ValueError(f"the old text of {fault.name} stands in agentloop.py {loop.count(fault.old)} times")
+    return loop.replace(fault.old, fault.new) + rest
 
 
 def load(text: str, file: str = "<agentloop>") -> ModuleType:

@@ -133,7 +133,7 @@ RUBRIC = [
               "Says that fn(**args) would raise a TypeError that looks like the tool's own bug; asks about null and "
               "3.0.", 2),
     Criterion("Registry",
-              "tools[name](**args), with an except that prints.",
+              "fn = tools[name]; fn(**args), with an except that prints.",
               "Name, arguments, run; each failure is a text that starts with ERROR.",
               "Says who reads the text; refuses a bad schema at registration; lets Ctrl-C pass.", 3),
     Criterion("Loop",

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from agentloop import AgentResult, Json, ToolCall, describe
-from looplab.faults import Fault, broken_text, load, our_text
+from looplab.faults import Fault, broken_text, load, our_text, split_text
 from looplab.view import call_text, cut, plural
 
 
@@ -127,12 +127,11 @@ class Section:
 
 
 def sections_of(text: str) -> list[Section]:
-    """Cut a text of agentloop.py into its numbered sections."""
-    lines = text.split("\n")
-    heads = [i for i, line in enumerate(lines) if line.startswith("# --- ")]
-    titles = [re.match(r"# --- (\d · \w+)", lines[i]) for i in heads]
-    return [Section(title[1], start + 1, lines[start:end])
-            for title, start, end in zip(titles, heads, heads[1:]) if title]
+    """Cut the loop of a text of agentloop.py into its five sections."""
+    lines = split_text(text)[0].split("\n")
+    heads = {i: found[1] for i, line in enumerate(lines) if (found := re.match(r"# --- (\d · \w+)", line))}
+    ends = [*list(heads)[1:], len(lines) - 1]
+    return [Section(title, start + 1, lines[start:end]) for (start, title), end in zip(heads.items(), ends)]
 
 
 def lines_of(fault: Fault) -> set[int]:
