@@ -10,7 +10,8 @@ BENCHES = {
     "call": "from looplab import call_bench\ncall_bench()",
     "builder": "from looplab import script_builder\nscript_builder()",
     "exits": "from looplab import exits_bench\nexits_bench()",
-    "predict": "from looplab import predict\npredict('How many replies?', ['two', 'four'], lambda: 'thr' + 'ee', 'So.')",
+    "predict": "from looplab import predict\n"
+               "predict('How many replies?', ['two', 'four'], lambda: 'thr' + 'ee', 'So.')",
 }
 
 
