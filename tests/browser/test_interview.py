@@ -1,0 +1,88 @@
+"""Mock interview and bug clinic in a real browser, with the keyboard, in both themes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PLAIN = (ROOT / "tests/fixtures/plain.py").read_text(encoding="utf-8")
+ROOM = """from pathlib import Path
+from looplab import mock_interview
+
+interview = mock_interview(45, seed=1)
+interview.interview.folder = Path(".")
+interview"""
+INTERVIEW = [ROOM, "interview.rubric()", "interview.ask_aloud()", "interview.result()"]
+CLINIC = ["from looplab import bug_clinic\nclinic = bug_clinic(2)\nclinic",
+          "def test(agentloop):\n    assert ...\n\n\nclinic.judge(test)"]
+themes = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+
+
+def press(page, hook):
+    """Move the focus to the button of that name, and press it."""
+    page.locator(f"button.t-{hook}").press("Enter")
+
+
+def choose(page, hook, text):
+    """Move the focus to one of the choices of that name, and choose it."""
+    page.locator(f".t-{hook} label", has_text=text).locator("input").press("Space")
+
+
+def wait_for(page, hook, text):
+    page.wait_for_function("([hook, text]) => document.querySelector('.t-' + hook).textContent.includes(text)",
+                           arg=[hook, text])
+
+
+@themes
+def test_an_interview_is_played_from_the_first_part_to_the_saved_page(notebook, lab, dark):
+    page, folder = notebook(*INTERVIEW, dark=dark), lab[2]
+    for name in ("my_interview.py", "my_interview_result.html"):
+        (folder / name).unlink(missing_ok=True)
+    assert page.locator(".t-clock").inner_text() == "45:00 paused"
+    press(page, "start")
+    page.wait_for_function("/44:5\\d running/.test(document.querySelector('.t-clock').textContent)")
+    press(page, "start")
+    wait_for(page, "clock", "paused")
+    press(page, "file")
+    wait_for(page, "say", "my_interview.py is blank.")
+    press(page, "next")
+    wait_for(page, "asked", "1. Shapes")
+    press(page, "checks")
+    wait_for(page, "report", "I see nothing of this yet.")
+    (folder / "my_interview.py").write_text(PLAIN, encoding="utf-8")
+    press(page, "checks")
+    wait_for(page, "report", "16 of 16")
+    choose(page, "tick-5", "weak")
+    wait_for(page, "page", "while True, and a counter that comes later.")
+    press(page, "more")
+    wait_for(page, "answer", "It comes when the function is already called")
+    press(page, "save")
+    wait_for(page, "saved", "my_interview_result.html")
+    assert "05_exits.ipynb" in (folder / "my_interview_result.html").read_text(encoding="utf-8")
+
+
+@themes
+def test_a_case_is_diagnosed_and_located(notebook, dark):
+    page = notebook(*CLINIC, dark=dark)
+    wait_for(page, "verdict", "Case 2: not yet.")
+    choose(page, "case", "3")
+    wait_for(page, "say", "Case 3.")
+    press(page, "hint")
+    wait_for(page, "hints", "Hint 1 of 3. Take one id")
+    choose(page, "options", "Observations stand under the ids of other calls.")
+    wait_for(page, "diagnosis", "Right.")
+    number = page.locator(".t-listing li", has_text="zip(calls, reversed(calls))").locator("span").first.inner_text()
+    page.locator(".t-line input").fill(number)
+    press(page, "locate")
+    wait_for(page, "found", "That is it")
+    wait_for(page, "progress", "This case: diagnosed and located.")
+    assert page.locator(".t-listing .ll-now").count() == 3
+
+
+@themes
+def test_the_benches_can_be_used_by_everybody(notebook, faults, dark):
+    page = notebook(*INTERVIEW, CLINIC[0], dark=dark)
+    benches = ("interview", "rubric", "aloud", "result", "clinic")
+    assert [fault for bench in benches for fault in faults(page, f".t-{bench}")] == []
