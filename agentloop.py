@@ -193,7 +193,7 @@ def check_schema(schema: Any) -> None:
         types_of(name, rule)
         check_keywords(rule, set())
     check_keywords(schema, {"properties", "required", "additionalProperties"})
-    if unknown := [name for name in required if name not in list(properties)]:
+    if unknown := [name for name in required if name not in list(properties)]:  # a list, for what cannot be hashed
         raise SchemaError(f"required names {unknown[0]!r}, which is not in properties")
     if schema.get("additionalProperties", False) is not False:
         raise SchemaError("additionalProperties can only be false: unknown arguments are refused")
@@ -278,6 +278,8 @@ class ToolRegistry:
             raise SchemaError(f"the tool name {written(name)} must be 1 to 64 of a-z, A-Z, 0-9, _ and -")
         if name in self._tools:
             raise SchemaError(f"the tool name {name!r} is taken")
+        if not isinstance(description, str):
+            raise SchemaError(f"tool {name!r}: the description must be text")
         try:
             check_schema(parameters)
             check_function(fn, parameters)
@@ -361,9 +363,11 @@ class AgentResult:
 
     `status` is "done" only if the model gave a final answer; that says that it stopped, not that the task
     succeeded. `answer` is None unless done. `steps` counts model replies, `tokens` what was spent. `messages` is
-    the whole list, for it is the trace. The other statuses of the loop are "step_limit", "token_budget",
-    "interrupted", and a reply's stop reason: "truncated", "refused", "empty_reply". Wrappers add their own:
-    "repeated_call", "waiting_for_approval", "deadline", "cost_cap", "bad_reply", or any other text.
+    the whole list, for it is the trace.
+
+    The other statuses of the loop are "step_limit", "token_budget", "interrupted", and a reply's stop reason:
+    "truncated", "refused", "empty_reply". Wrappers add their own: "repeated_call", "waiting_for_approval",
+    "deadline", "cost_cap", "bad_reply", or any other text. An empty status means that nothing was done yet.
     """
 
     status: str
@@ -414,8 +418,10 @@ def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
 
     Raises ValueError if the model returned something else than a ModelReply.
     """
-    if not hasattr(reply, "tool_calls") or not isinstance(reply.content or "", str) or reply.stop_reason == "done":
+    if not hasattr(reply, "tool_calls") or not isinstance(reply.content or "", str):
         raise ValueError(f"the model must return a ModelReply with text as content, not {written(reply)}")
+    if reply.stop_reason == "done":
+        raise ValueError("the model must return a ModelReply whose stop reason is not done: calls alone decide that")
     calls = [] if reply.stop_reason else reply.tool_calls or []
     records = [record_call(call, taken_ids) for call in calls]
     return {"role": "assistant", "content": reply.content or "", "tool_calls": records}
@@ -432,7 +438,8 @@ Watch = Callable[[Json], None]
 class Run:
     """One run in progress: its message list, appended to and never edited, and what it has spent.
 
-    Each message is measured, and copied for the model, once: so a step costs the same however long the list is.
+    Each message is measured, and copied for the model, once: so a step costs the same however long the list is. A
+    model that edits what it is given changes its own copies, and never the list.
     """
 
     def __init__(self, result: AgentResult, watch: Watch | None) -> None:
@@ -560,11 +567,744 @@ def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, ma
             if stop.status != WAITING:
                 run.close(f"ERROR: {stop.why}", NOT_RUN)
             return run.end(stop.status)
-    except BaseException as error:
+    except BaseException as error:  # Ctrl-C, or an exception of the model, a wrapper or `watch`
         with suppress(BaseException):  # `watch` may raise too; it is the first exception that goes on
             run.close(INTERRUPTED, NOT_RUN)
         vars(error)["result"] = run.end("interrupted")
         raise
+
+
+# --- 6 · Failing tools · notebooks/06_failing_tools.ipynb -----------------------------------------------------
+
+import threading
+import time
+from functools import wraps
+from itertools import compress, pairwise
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def with_timeout(fn: Callable[P, T], seconds: float) -> Callable[P, T]:
+    """Return `fn`, which raises TimeoutError if it gives no result within `seconds`.
+
+    It runs in another thread. Python cannot end a thread, so a call that is late goes on and may still take effect.
+    """
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise ValueError("seconds must be above 0, and no more than a thread can wait")
+
+    @wraps(fn)
+    def limited(*args: P.args, **kwargs: P.kwargs) -> T:
+        results: list[T] = []
+        errors: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                results.append(fn(*args, **kwargs))
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=work, daemon=True)  # daemon: one that hangs does not keep Python from ending
+        thread.start()
+        thread.join(seconds)
+        if errors:
+            raise errors[0]
+        if not results:
+            raise TimeoutError(f"no result within {seconds} s; the call may still be running")
+        return results[0]
+
+    return limited
+
+
+def up_to_a_second() -> float:
+    """Return a random part of a second."""
+    import random  # here, because few runs wait, and every run would pay for the import
+
+    return random.random()
+
+
+def with_retries(fn: Callable[P, T], on: tuple[type[Exception], ...] = (TimeoutError, ConnectionError),
+                 waits: Iterable[float] = (1, 2, 4), sleep: Callable[[float], object] = time.sleep,
+                 jitter: Callable[[], float] = up_to_a_second) -> Callable[P, T]:
+    """Return `fn`, called again after each of `waits` seconds while it raises one of `on`; its last exception passes.
+
+    `jitter()` is added to each wait, so that many who failed at once do not come back at once. Wrapping a function
+    says that it is safe to repeat: a read is, a write whose answer was lost is not.
+    """
+    waits = tuple(waits)
+
+    @wraps(fn)
+    def patient(*args: P.args, **kwargs: P.kwargs) -> T:
+        for wait in waits:
+            try:
+                return fn(*args, **kwargs)
+            except Stop:  # a decision, not a failure
+                raise
+            except on:
+                sleep(wait + jitter())
+        return fn(*args, **kwargs)
+
+    return patient
+
+
+def trim_result(execute: Execute, max_chars: int) -> Execute:
+    """Return `execute` with each observation cut to `max_chars`, the note that says so included.
+
+    The beginning and the end stay, for an error often says at its end what to do. What was cut is no longer JSON.
+    """
+    if max_chars < 1:
+        raise ValueError("max_chars must be at least 1")
+
+    def trimmed(call: ToolCall) -> str:
+        text = execute(call)
+        if len(text) <= max_chars:
+            return text
+        note = f"\n[truncated: {len(text)} characters, and {max_chars} may be shown; ask for less]\n"[:max_chars]
+        kept = max_chars - len(note)
+        return text[: kept - kept // 2] + note + text[len(text) - kept // 2 :]
+
+    return trimmed
+
+
+def fit_messages(messages: list[Json], max_tokens: int) -> list[Json]:
+    """Return copies of the messages that fit into `max_tokens`, for a model that is sent less than the list holds.
+
+    The oldest steps are left out, each reply with all its observations. What no reply began stays, like the system
+    message and the task, and so does the last step, even where these alone are too long.
+    """
+    if max_tokens < 1:
+        raise ValueError("max_tokens must be at least 1")
+    starts = [i for i, message in enumerate(messages) if message["role"] != "tool"]
+    groups = [messages[start:end] for start, end in pairwise([*starts, len(messages)])]
+    stays = [group[0]["role"] != "assistant" for group in groups[:-1]] + [True]
+    room = 4 * (max_tokens + 1) - sum(len(encode(group)) for group in compress(groups, stays))  # in characters
+    kept: list[list[Json]] = []
+    for group, stay in zip(reversed(groups), reversed(stays)):  # newest first
+        if not stay and room > 0:
+            room -= len(encode(group))
+        if stay or room > 0:
+            kept.append(group)
+    return deepcopy([message for group in reversed(kept) for message in group])
+
+
+# --- 7 · Limits and hooks · notebooks/07_limits_and_hooks.ipynb -----------------------------------------------
+
+import warnings
+from dataclasses import replace
+
+
+def call_key(call: ToolCall) -> str:
+    """Return a text that is the same for calls of the same tool with the same arguments, whatever their order."""
+    return json.dumps([call.name, call.args], sort_keys=True)
+
+
+def stop_on_repeat(execute: Execute, limit: int = 3, on_repeat: str = "stop") -> Execute:
+    """Return `execute`, which does not run the same call for the `limit`th time in a row if its result was the same.
+
+    It ends the run, or with on_repeat="tell" answers with an error. A poll whose answer changes is no repeat; two
+    calls in turn, A-B-A-B, are not caught. It counts for one run: build it anew for each.
+    """
+    if limit < 2 or on_repeat not in ("stop", "tell"):
+        raise ValueError('limit must be at least 2, and on_repeat "stop" or "tell"')
+    last, times = ("", ""), 0
+
+    def watchful(call: ToolCall) -> str:
+        nonlocal last, times
+        key = call_key(call)
+        if key == last[0] and times == limit - 1:
+            why = f"{call.name} gave the same result {times} times in a row, and was not run again"
+            if on_repeat == "stop":
+                raise Stop("repeated_call", why)
+            return f"ERROR: {why}; try something else"
+        result = execute(call)
+        times = times + 1 if (key, result) == last else 1
+        last = key, result
+        return result
+
+    return watchful
+
+
+def deadline(inner: Callable[P, T], seconds: float, clock: Callable[[], float] = time.monotonic) -> Callable[P, T]:
+    """Return a model or an execute that ends the run when `seconds` have passed since the wrapping.
+
+    It is checked before each call, and cuts none off: with_timeout does that. Build it anew for each run.
+    """
+    if not seconds > 0:
+        raise ValueError("seconds must be above 0")
+    end = clock() + seconds
+
+    def punctual(*args: P.args, **kwargs: P.kwargs) -> T:
+        if clock() >= end:
+            raise Stop("deadline", f"the {seconds} s of this run have passed")
+        return inner(*args, **kwargs)
+
+    return punctual
+
+
+def cost_cap(model: Model, max_usd: float, prompt_price: float, reply_price: float) -> Model:
+    """Return `model`, which ends the run if the next prompt would take its cost above `max_usd`.
+
+    Prices are USD per million tokens. A reply's usage counts, or the loop's estimate where it has none; as with the
+    token budget, the last reply may pass the cap. It counts for one run: build it anew for each.
+    """
+    if not (max_usd > 0 and prompt_price >= 0 and reply_price >= 0):
+        raise ValueError("max_usd must be above 0, and no price below 0")
+    spent, known, seen = 0.0, 0, 0  # USD; of the next prompt the tokens that are known, and in how many messages
+
+    def frugal(messages: list[Json], specs: list[Json]) -> ModelReply:
+        nonlocal spent, known, seen
+        prompt, shown = known + count_tokens(messages[seen:] if known else specs + messages), len(messages)
+        if spent + prompt * prompt_price / 1e6 > max_usd:
+            raise Stop("cost_cap", f"{spent:.4f} of {max_usd} USD are spent, and the next prompt would pass them")
+        reply = model(messages, specs)
+        usage = getattr(reply, "usage", None) or Usage(prompt, count_tokens(record_reply(reply, set())))
+        spent += (usage.prompt * prompt_price + usage.reply * reply_price) / 1e6
+        known, seen = usage.prompt + usage.reply, shown + 1
+        return reply
+
+    return frugal
+
+
+Before = Callable[[ToolCall], ToolCall | str | None]
+After = Callable[[ToolCall, str], str | None]
+
+
+def ask_before(before: Before, call: ToolCall) -> ToolCall | str:
+    """Return the call to run, or the observation of one that a hook blocked; a hook that fails blocks it too.
+
+    It gets a copy of the call, and may end the run by Stop.
+    """
+    try:
+        decision = before(deepcopy(call))
+        if not isinstance(decision, ToolCall | str | None):
+            raise TypeError(f"a hook must return None, a text or a ToolCall, not {written(decision)}")
+        if isinstance(decision, ToolCall):
+            return replace(decision, id=call.id)
+        return call if decision is None else decision
+    except Stop:
+        raise
+    except (Exception, SystemExit) as error:
+        return f"ERROR: {call.name} was not run, because a hook failed: {describe(error)}"
+
+
+def ask_after(after: After, call: ToolCall, result: str) -> str:
+    """Return the observation to show; a hook that fails is only warned of, for it must not spoil a good result.
+
+    It cannot end the run either, or the result would be lost: let the next `before` raise Stop.
+    """
+    try:
+        changed = after(deepcopy(call), result)
+        if not isinstance(changed, str | None):
+            raise TypeError(f"a hook must return None or a text, not {written(changed)}")
+        return result if changed is None else changed
+    except (Exception, SystemExit) as error:
+        with suppress(Warning):  # where warnings are errors
+            warnings.warn(f"a hook failed after {call.name}, whose result stands: {describe(error)}", stacklevel=3)
+        return result
+
+
+def with_hooks(execute: Execute, before: Before | None = None, after: After | None = None) -> Execute:
+    """Return `execute` with own code before and after each call, which can log it, block it or change it.
+
+    `before(call)` returns None to let the call run, a text that is the observation instead, or another ToolCall to
+    run, which is validated like any. `after(call, observation)` returns None, or a text to show instead.
+    """
+    execute = refuse_errors(execute)  # a changed call may have one
+
+    def hooked(call: ToolCall) -> str:
+        decision = ask_before(before, call) if before else call
+        if isinstance(decision, str):
+            return decision
+        result = execute(decision)
+        return ask_after(after, decision, result) if after else result
+
+    return hooked
+
+
+# --- 8 · Approval · notebooks/08_approval.ipynb ---------------------------------------------------------------
+
+import os
+
+REJECTED = "ERROR: a person rejected this action"
+
+
+def verdict_key(call: ToolCall) -> str:
+    """Return what a verdict is bound to: the call's id, and a digest of its tool and arguments."""
+    import hashlib  # here, because few runs ask a person, and every run would pay for the import
+
+    return f"{call.id} {hashlib.sha256(call_key(call).encode('utf-8')).hexdigest()}"
+
+
+def require_approval(execute: Execute, check: Callable[[Any, Any], str | None], risky: Iterable[str],
+                     verdicts: Json | None = None) -> Execute:
+    """Return `execute`, which runs a call of a `risky` tool only after a person said yes to this very call.
+
+    Without a verdict the run ends and waits; after a no the observation says so. `check` is the registry's, and comes
+    first: no person is asked about a call that cannot run. `verdicts` are what `decide` returned.
+    """
+    if isinstance(risky, str):
+        raise ValueError("risky must be a collection of tool names, not one text")
+    risky_names, verdicts = frozenset(risky), dict(verdicts or {})
+
+    def gate(call: ToolCall) -> str:
+        if check(call.name, call.args) is not None or call.name not in risky_names:
+            return execute(call)
+        key = verdict_key(call)
+        if key not in verdicts:
+            raise Stop(WAITING, f"{call.name} waits for a person to approve it")
+        return execute(call) if verdicts[key] is True else REJECTED
+
+    return gate
+
+
+def decide(result: AgentResult, decisions: dict[str, bool]) -> Json:
+    """Return a person's decisions as verdicts: plain JSON, each bound to a waiting call, its id and its arguments.
+
+    Only True approves. A call that is not decided goes on waiting. Raises ValueError for an id that does not wait.
+    """
+    waiting = {call.id: call for call in open_calls(result.messages)} if result.status == WAITING else {}
+    if unknown := [call_id for call_id in decisions if call_id not in waiting]:
+        raise ValueError(f"no call {unknown[0]!r} waits for approval; those that wait are {list(waiting)}")
+    return {verdict_key(waiting[call_id]): decision is True for call_id, decision in decisions.items()}
+
+
+def is_recorded_call(value: Any) -> bool:
+    """Say whether a decoded JSON value has the shape of a call as the list keeps it."""
+    match value:
+        case {"id": str(), "name": str(), "args": _, **rest}:
+            return all(key == "error" and isinstance(text, str) for key, text in rest.items())
+    return False
+
+
+def is_message(value: Any) -> bool:
+    """Say whether a decoded JSON value has the shape of a message."""
+    match value:
+        case {"role": "system" | "user", "content": str()}:
+            return True
+        case {"role": "assistant", "content": str(), "tool_calls": list(calls)}:
+            return all(is_recorded_call(call) for call in calls)
+        case {"role": "tool", "tool_call_id": str(), "name": str(), "content": str()}:
+            return True
+    return False
+
+
+def check_messages(messages: list[Json]) -> None:
+    """Raise ValueError, which names the first message at fault, unless a provider would accept the list.
+
+    Only the first message can be the system's, a task comes before the first reply, each reply is followed by one
+    observation for each of its calls, in order, and no id comes twice. A run that waits for approval has open calls,
+    so its list passes once it has gone on.
+    """
+    due: list[str] = []  # the ids of the calls that have no observation yet
+    taken, has_task, fault = {""}, False, ""
+    for i, message in enumerate(messages):
+        role = message["role"] if is_message(message) else None
+        ids = [call["id"] for call in message["tool_calls"]] if role == "assistant" else []
+        if role is None:
+            fault = "has not the shape of a message"
+        elif role == "tool" and message["tool_call_id"] not in due[:1]:
+            fault = f"is the observation of {message['tool_call_id']!r}, which is not the next open call"
+        elif role != "tool" and due:
+            fault = f"comes before the observation of the call {due[0]!r}"
+        elif (role == "system" and i > 0) or (role == "assistant" and not has_task):
+            fault = "is a system message and not the first" if role == "system" else "is a reply before any task"
+        elif not taken.isdisjoint(ids) or len(set(ids)) < len(ids):
+            fault = "asks for a call whose id is empty or was taken"
+        if fault:
+            raise ValueError(f"message {i} {fault}")
+        due, has_task = due[1:] + ids, has_task or role == "user"
+        taken.update(ids)
+    if due or not has_task:
+        raise ValueError(f"the call {due[0]!r} has no observation" if due else "there is no task")
+
+
+FilePath = str | os.PathLike[str]
+VERSION = 1  # of the files
+
+
+def write_lines(path: FilePath, kind: str, header: Json, messages: list[Json]) -> None:
+    """Write a file of JSON Lines, a header and the messages, whole or not at all.
+
+    It is written beside `path` first, so that a crash leaves the old file or the new one, and never a part of it.
+    """
+    lines = [{"agentloop": kind, "version": VERSION} | header, *messages]
+    text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines)
+    beside = f"{os.fspath(path)}.{threading.get_native_id()}.tmp"
+    try:
+        with open(beside, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.remove(beside)
+
+
+def decoded(text: str | bytes) -> Any:
+    """Decode JSON text, or return None if it is none."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    return None
+
+
+def read_lines(path: FilePath, kind: str) -> tuple[Json, list[Json]]:
+    """Return the header and the messages of a file, without the last line of a journal if a crash cut it off.
+
+    Raises ValueError, which names the file, if it is broken, of another kind or of another version.
+    """
+    with open(path, "rb") as file:
+        text = file.read()
+    header, *messages = [decoded(line) for line in text.removesuffix(b"\n").split(b"\n")]
+    if kind == "journal" and messages and messages[-1] is None and not text.endswith(b"\n"):
+        messages.pop()
+    faults = [f"line {i} is no message" for i, message in enumerate(messages, start=2) if not is_message(message)]
+    if not isinstance(header, dict) or header.get("agentloop") != kind:
+        raise ValueError(f"{os.fspath(path)} is not a {kind} of agentloop")
+    if header.get("version") != VERSION:
+        raise ValueError(f"{os.fspath(path)} is not of version {VERSION}, the only one that can be read")
+    if header.get("messages", len(messages)) != len(messages):
+        faults.append(f"it has {len(messages)} messages, and not as many as it says")
+    if faults:
+        raise ValueError(f"{os.fspath(path)} is broken: {faults[0]}")
+    return header, messages
+
+
+def header_of(result: AgentResult) -> Json:
+    """Return what a file's header says of a run; the answer is in the last message."""
+    sizes = {"steps": result.steps, "tokens": result.tokens, "messages": len(result.messages)}
+    return {"status": result.status} | sizes
+
+
+def read_run(path: FilePath, kind: str) -> tuple[Json, AgentResult]:
+    """Return the header and the run of a file; raise ValueError, which names the file, if it holds none."""
+    header, messages = read_lines(path, kind)
+    match header:
+        case {"status": str(status), "steps": int(steps), "tokens": int(tokens)}:
+            answer = messages[-1]["content"] if status == "done" and messages else None
+            return header, AgentResult(status, answer, steps, tokens, messages)
+    raise ValueError(f"{os.fspath(path)} is broken: line 1 does not say how the run ended")
+
+
+def save_checkpoint(path: FilePath, result: AgentResult) -> None:
+    """Write a run to a file, whole or not at all, so that another process can go on with it."""
+    write_lines(path, "checkpoint", header_of(result), result.messages)
+
+
+def load_checkpoint(path: FilePath) -> AgentResult:
+    """Return the run that save_checkpoint wrote; raise ValueError, which names the file, if it holds none."""
+    return read_run(path, "checkpoint")[1]
+
+
+def journal(path: FilePath) -> Watch:
+    """Return a watch that writes each message to a file as it is appended, so that a crash loses none.
+
+    A reply's line is the intent, an observation's line the outcome. If the file is there, the run in it goes on; a
+    line that a crash cut off is removed first, or the next one would be glued to it. Another run in the same file is
+    a ValueError, unless the first had no reply yet.
+    """
+    path = os.path.abspath(path)  # a tool may change the folder
+    kept = read_lines(path, "journal")[1] if os.path.exists(path) else []
+    write_lines(path, "journal", {}, kept)
+    has_replies, has_gap = any(message["role"] == "assistant" for message in kept), False
+
+    def write(message: Json) -> None:
+        nonlocal has_replies, has_gap
+        if has_gap:
+            raise ValueError(f"{path} misses a message, which no other can follow")
+        has_gap = True  # until the message is written
+        if message["role"] == "system" and has_replies:
+            raise ValueError(f"{path} holds another run; give this one a journal of its own")
+        if message["role"] == "system":
+            write_lines(path, "journal", {}, [])
+        has_replies |= message["role"] == "assistant"
+        with open(path, "a", encoding="utf-8", newline="\n") as file:
+            file.write(json.dumps(message) + "\n")
+        has_gap = False
+
+    return write
+
+
+def tokens_so_far(messages: list[Json], specs_tokens: int, known: dict[int, int]) -> list[int]:
+    """Return what was spent after each message: by position what is `known` of a reply, else the loop's estimate."""
+    spent, chars, so_far = 0, 0, list[int]()
+    for i, message in enumerate(messages):
+        if message["role"] == "assistant":
+            spent += known.get(i, specs_tokens + chars // 4 + count_tokens(message))
+        chars += len(encode(message)) + len(", ")
+        so_far.append(spent)
+    return so_far
+
+
+def recover(path: FilePath) -> AgentResult:
+    """Return the run that a journal holds, as interrupted; what continue_agent does with it tells what is unknown.
+
+    A call without an observation was under way, or never began; it is not run again. `tokens` is the loop's estimate
+    without the specs, which a journal does not hold. After a reply that asks for nothing the run had ended.
+    """
+    _, messages = read_lines(path, "journal")
+    steps = sum(message["role"] == "assistant" for message in messages)
+    spent = tokens_so_far(messages, 0, {})
+    return AgentResult("interrupted", None, steps, spent[-1] if spent else 0, messages)
+
+
+# --- 9 · Traces · notebooks/09_traces.ipynb -------------------------------------------------------------------
+
+from collections.abc import Collection
+from itertools import zip_longest
+
+Redact = Callable[[str, Any], Any]
+SECRET = "(?i:(key|token|secret|passw(or)?d|passphrase|authorization|credential|cookie)s?)(?![a-z])"
+REDACTED = "(redacted)"
+
+
+def redact_secrets(name: str, value: Any) -> Any:
+    """Return "(redacted)" for a value whose name says that it is secret, like api_key, authToken or Password.
+
+    It goes by the name alone: a secret in free text, or under a harmless name, is not found.
+    """
+    harmless = value is None or isinstance(value, bool)
+    return value if harmless or not re.search(SECRET, name) else REDACTED
+
+
+def redact_fields(name: str, value: Any, redact: Redact) -> Any:
+    """Return a JSON value with `redact` applied to every field in it; an item of a list goes by the list's name.
+
+    In a text these are the pairs "name": "text", which are what is left of JSON that was cut off.
+    """
+    if isinstance(value, dict):
+        return {key: redact_fields(key, redact(key, item), redact) for key, item in value.items()}
+    if isinstance(value, list):
+        return [redact_fields(name, redact(name, item), redact) for item in value]
+    if isinstance(value, str):
+        pair = r'"([^"\\]+)"\s*:\s*"((?:[^"\\]|\\.)*)'
+        return re.sub(pair, lambda found: f'"{found[1]}": "{redact(found[1], found[2])}', value)
+    return value
+
+
+def redact_message(message: Json, redact: Redact) -> Json:
+    """Return a copy of a message, the fields of its arguments or of its result redacted.
+
+    A result as a whole goes by the name of its tool.
+    """
+    copy = deepcopy(message)
+    for asked in copy.get("tool_calls", []):
+        asked["args"] = redact_fields(asked["name"], asked["args"], redact)
+    if copy["role"] == "tool":
+        name, result = copy["name"], decoded(copy["content"])
+        shown = redact_fields("", {name: copy["content"] if result is None else result}, redact)[name]
+        copy["content"] = str(shown) if result is None else to_json(shown)
+    return copy
+
+
+def timed_model(model: Model, clock: Callable[[], float], notes: dict[int | str, Json]) -> Model:
+    """Return `model`; the seconds and the usage of each reply are noted under its position in the list."""
+
+    def timed(messages: list[Json], specs: list[Json]) -> ModelReply:
+        position, start = len(messages), clock()
+        reply = model(messages, specs)
+        notes[position] = {"seconds": round(clock() - start, 6)}
+        if usage := getattr(reply, "usage", None):
+            notes[position]["usage"] = {"prompt": usage.prompt, "reply": usage.reply}
+        return reply
+
+    return timed
+
+
+def timed_execute(execute: Execute, clock: Callable[[], float], notes: dict[int | str, Json]) -> Execute:
+    """Return `execute`; the seconds of each call that comes back are noted under its id."""
+
+    def timed(call: ToolCall) -> str:
+        start = clock()
+        result = execute(call)
+        notes[call.id] = {"seconds": round(clock() - start, 6)}
+        return result
+
+    return timed
+
+
+class Trace:
+    """A run, and what its message list does not say: seconds and usage of each reply, seconds of each call.
+
+    It wraps model and execute, outside of all other wrappers, and joins what it noted with the list when it is saved.
+    It belongs to one run; one that was loaded can note how the run goes on. Before that, it has no messages.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.status, self.steps, self.messages = "", 0, list[Json]()
+        self.specs: list[Json] = []
+        self._clock = clock
+        self._notes: dict[int | str, Json] = {}  # by the position of a reply, or the id of a call
+
+    def model(self, model: Model) -> Model:
+        """Return `model`; the seconds of each reply are noted, and its usage, if it has one."""
+        timed = timed_model(model, self._clock, self._notes)
+
+        def noted(messages: list[Json], specs: list[Json]) -> ModelReply:
+            self.specs = self.specs or deepcopy(specs)
+            return timed(messages, specs)
+
+        return noted
+
+    def execute(self, execute: Execute) -> Execute:
+        """Return `execute`; the seconds of each call that comes back are noted."""
+        return timed_execute(execute, self._clock, self._notes)
+
+    def note(self, position: int) -> Json:
+        """Return what was noted of the message at `position`."""
+        return self._notes.get(self.messages[position].get("tool_call_id", position), {})
+
+    def save(self, path: FilePath, result: AgentResult, redact: Redact | None = None) -> None:
+        """Write the messages, each with what was noted of it, to a file, whole or not at all.
+
+        `redact(name, value)` returns what is written of each field of arguments and results; the run stays as it is.
+        """
+        self.status, self.steps, self.messages = result.status, result.steps, deepcopy(result.messages)
+        lines = [message | self.note(i) for i, message in enumerate(self.messages)]
+        lines = [redact_message(line, redact) for line in lines] if redact else lines
+        write_lines(path, "trace", header_of(result) | {"specs": self.specs}, lines)
+
+    @classmethod
+    def load(cls, path: FilePath) -> Trace:
+        """Return the trace in a file, with messages and status; raise ValueError, which names the file, if none."""
+        trace = cls()
+        header, result = read_run(path, "trace")
+        trace.status, trace.steps, trace.messages = result.status, result.steps, result.messages
+        trace.specs = header.get("specs", [])
+        for i, message in enumerate(trace.messages):
+            noted: Json = {key: message.pop(key) for key in ("seconds", "usage") if key in message}
+            trace._notes[message.get("tool_call_id", i)] = noted
+        return trace
+
+    def table(self) -> str:
+        """Return the run that was saved or loaded as a text table, a line for each call and for the answer."""
+        return as_table(rows_of(self))
+
+
+def rows_of(trace: Trace) -> list[list[str]]:
+    """Return the lines of a trace's table, one for each call and one for an answer, as lists of six texts."""
+    notes = [trace.note(i) for i in range(len(trace.messages))]
+    seconds = [f"{note['seconds']:.3f}" if "seconds" in note else "" for note in notes]
+    known = {i: sum(note["usage"].values()) for i, note in enumerate(notes) if "usage" in note}
+    spent = tokens_so_far(trace.messages, count_tokens(trace.specs), known)
+    rows, steps = list[list[str]](), count(1)
+    for i, message in enumerate(trace.messages):
+        if message["role"] == "assistant":
+            asked = [f"{c['name']}({encode(c['args'])})" for c in message["tool_calls"]]
+            news = range(i + 1, min(i + 1 + len(asked), len(notes)))
+            observed = [(trace.messages[j]["content"], seconds[j]) for j in news]
+            once = [str(next(steps)), str(spent[i]), seconds[i]]  # what all calls of a reply share
+            for decision, told in zip_longest(asked or [message["content"]], observed, fillvalue=("", "")):
+                rows.append([once[0], str(decision), told[0], *once[1:], told[1]])
+                once = ["", "", ""]
+    return rows
+
+
+def as_table(rows: list[list[str]]) -> str:
+    """Write the rows of a trace under their heads, each cell on one line and cut to 36 characters."""
+    lines = []
+    for row in [["step", "decision", "observation", "tokens", "model s", "tool s"], *rows]:
+        words = [" ".join(cell.split()) for cell in row]
+        cells = [word if len(word) <= 36 else f"{word[:35]}…" for word in words]
+        lines.append("{:>4}  {:<36}  {:<36}  {:>6}  {:>7}  {:>7}".format(*cells).rstrip())
+    return "\n".join(lines)
+
+
+VOLATILE = ("tool_call_id", "tool_calls.id")  # the fields in which two runs differ that did the same
+ABSENT = object()
+
+
+def difference(old: Any, new: Any, path: str, volatile: Collection[str]) -> str | None:
+    """Return the path at which two decoded JSON values first differ, with both values, or None."""
+    fields: Iterable[tuple[Any, Any, str]]
+    if path in volatile or (isinstance(old, str) and old == new):
+        return None
+    if isinstance(old, str) and isinstance(new, str):
+        old, new = (text if (value := decoded(text)) is None else value for text in (old, new))
+    if isinstance(old, dict) and isinstance(new, dict):
+        fields = ((old.get(key, ABSENT), new.get(key, ABSENT), f"{path}.{key}".lstrip(".")) for key in old | new)
+    elif isinstance(old, list) and isinstance(new, list):
+        fields = ((*items, path) for items in zip_longest(old, new, fillvalue=ABSENT))
+    elif type(old) is type(new) and old == new:  # 1, 1.0 and true are three values
+        return None
+    else:
+        was, now = ("nothing" if value is ABSENT else encode(value)[:60] for value in (old, new))
+        return f"{path}: {was} in the first, {now} in the second"
+    return next(filter(None, (difference(*field, volatile) for field in fields)), None)
+
+
+def first_difference(a: list[Json], b: list[Json], volatile: Collection[str] = VOLATILE,
+                     start: int = 0) -> str | None:
+    """Return a sentence that names the first message in which two runs differ, and the field; None if they do not.
+
+    A field is named by its path, which goes into a result too: content.celsius. Paths in `volatile` may differ: the
+    ids of calls, and what you add, like the time in a result: (*VOLATILE, "content.at").
+    """
+    for i in range(start, max(len(a), len(b))):
+        if i >= min(len(a), len(b)):
+            longer, which = (a, "first") if i < len(a) else (b, "second")
+            return f"message {i} ({longer[i]['role']}) is only in the {which}"
+        if found := difference(a[i], b[i], "", volatile):
+            return f"message {i} ({a[i]['role']}) differs in {found}"
+    return None
+
+
+def replay(messages: list[Json], volatile: Collection[str] = VOLATILE) -> Model:
+    """Return a model that gives the recorded replies again, as long as it is shown what was shown then.
+
+    Raises AssertionError, which names the first message that differs, if the run goes another way, and at the end of
+    the recording. The list does not hold why a reply was cut off or refused: replayed, such a reply is an answer.
+    """
+    recorded, compared = deepcopy(messages), 0
+
+    def model(shown: list[Json], specs: list[Json]) -> ModelReply:
+        nonlocal compared
+        position = len(shown)
+        start = compared if compared < position else 0  # so that each message of a run is compared once
+        if found := first_difference(recorded[:position], shown, volatile, start):
+            raise AssertionError(f"the run is not the recorded one: {found}")
+        compared = position
+        if position >= len(recorded) or recorded[position]["role"] != "assistant":
+            raise AssertionError(f"the recording has no reply after message {position - 1}")
+        reply = deepcopy(recorded[position])
+        return ModelReply(reply["content"], [ToolCall(**asked) for asked in reply["tool_calls"]])
+
+    return model
+
+
+ENDINGS = {
+    "done": "answered",
+    "step_limit": "stopped at the step limit",
+    "token_budget": "stopped at the token budget",
+    "interrupted": "interrupted",
+    "truncated": "stopped by a reply that was cut off",
+    "refused": "stopped by a refusal",
+    "empty_reply": "stopped by an empty reply",
+    "bad_reply": "stopped by bad replies",
+    "repeated_call": "stopped at a repeated call",
+    WAITING: "waiting for approval",
+    "deadline": "stopped at the deadline",
+    "cost_cap": "stopped at the cost cap",
+}
+
+
+def negated(goal: str) -> str:
+    """Put "not" before the last word: order found, order not found."""
+    *words, last = goal.split(" ")
+    return " ".join([*words, "not", last])
+
+
+def explain(result: AgentResult | Trace, goals: dict[str, Callable[[Any], object]] | None = None) -> str:
+    """Say in one sentence why a run, or the run of a trace, ended, and which of its goals it reached.
+
+    `goals` gives each goal a predicate of the result: with {"order found": …, "refund issued": …} the sentence is
+    "stopped at the step limit after 12 steps: order found, refund not issued".
+    """
+    ending = ENDINGS.get(result.status, f"stopped with {result.status}")
+    said = f"{ending} after {result.steps} step{'s' if result.steps != 1 else ''}"
+    reached = [name if met(result) else negated(name) for name, met in (goals or {}).items()]
+    return f"{said}: {', '.join(reached)}" if reached else said
 
 
 # --- The demo -------------------------------------------------------------------------------------------------
@@ -581,7 +1321,7 @@ def trace_rows(result: AgentResult, specs: list[Json]) -> list[list[str]]:
             asked = [f"{c['name']}({json.dumps(c['args'], ensure_ascii=False)})" for c in calls]
             rows.append([str(len(rows) + 1), " ".join(asked) or message["content"], "", str(spent)])
         elif message["role"] == "tool":
-            rows[-1][2] += message["content"]
+            rows[-1][2] += (" | " if rows[-1][2] else "") + message["content"]
     return rows
 
 

@@ -483,3 +483,9 @@ def test_what_a_tool_prints_is_no_part_of_the_observation(capsys):
 
     assert tool(chatty).execute("t", {}) == "7"
     assert capsys.readouterr() == ("loading...\n", "careful\n")
+
+
+@pytest.mark.parametrize("description", [None, 5, b"text", ["text"]])
+def test_a_description_that_is_no_text_is_refused(description):
+    with pytest.raises(SchemaError, match="description must be text"):
+        ToolRegistry().register("t", description, {}, lambda: 1)

@@ -42,7 +42,7 @@ SABOTAGES = {
     "tools are listed as registered": Sabotage(3, "{sorted(self._tools)}", "{list(self._tools)}"),
     "schemas are not checked": Sabotage(3, "            check_schema(parameters)\n", ""),
     "arguments are not checked": Sabotage(3, "if problem := validate_args(args, parameters)", "if problem := None"),
-    "an exception loses its type": Sabotage(3, "failed: {describe(error)}", "failed: {error}"),
+    "an exception loses its type": Sabotage(3, "{name} failed: {describe(error)}", "{name} failed: {error}"),
     "text beside a call is the answer": Sabotage(
         4, 'if not run.messages[-1]["tool_calls"]:', 'if reply.content or not run.messages[-1]["tool_calls"]:'
     ),

@@ -73,7 +73,7 @@ def code_lines(source):
 
 
 def test_the_core_does_not_grow():
-    assert len(code_lines(CORE)) <= 323
+    assert len(code_lines(CORE)) <= 327
 
 
 def test_the_loop_and_one_round_of_it_do_not_grow():
