@@ -72,8 +72,9 @@ PARTS = [
              "ERROR: missing required argument 'city'. get_weather expects {\"city\": {\"type\": \"string\"}}\n"
              "ERROR: get_weather failed: KeyError: 'Atlantis'\n"
              '{"city": "Pune", "celsius": 30}'),
-        "Check the name, then the arguments, then run. A refusal shows the properties as JSON. Results are JSON with "
-        "every letter as it is. A result that is not JSON must not raise either.",
+        "Check the name, then the arguments, then run. The names are listed in order of the alphabet. A refusal "
+        "shows the properties as JSON. Results are JSON with every letter as it is. A result that is not JSON must "
+        "not raise either.",
     ], "Who reads these error texts, and what does a good one save?",
         "Which line of yours can still raise?",
         "Think of the three things that can go wrong with a call, in order.", 3),

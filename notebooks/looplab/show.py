@@ -53,8 +53,8 @@ def table(headings: list[str], rows: list[list[object]]) -> None:
     cells = [headings] + [[f"{c:,}" if type(c) is int else shorten(str(c), 48) for c in row] for row in rows]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
     right = [all(isinstance(row[i], (int, float)) for row in rows) and bool(rows) for i in range(len(headings))]
-    lines = ["  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right)).rstrip() for row in cells]
-    print_lines(lines)
+    print_lines(["  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right)).rstrip()
+                 for row in cells])
 
 
 def trace(result: AgentResult, registry: ToolRegistry) -> None:
