@@ -19,7 +19,7 @@ def problems(version: tuple[int, ...] = sys.version_info[:2], find=importlib.uti
     if spec is None:
         found.append("agentloop.py is not found. Run %pip install -e . in the project's folder.")
     elif pathlib.Path(spec.origin).resolve() != ROOT / "agentloop.py":
-        found.append(f"Another agentloop is imported, from {spec.origin}. Delete .venv in this folder and set up again.")
+        found.append(f"Another agentloop is imported, from {spec.origin}. Delete .venv here and set up again.")
     return found
 
 
