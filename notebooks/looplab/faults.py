@@ -1,7 +1,8 @@
 """The faults of the clinic: 24 small changes of agentloop.py, each of which breaks one of its rules.
 
 A fault is an old text and a new one; the broken loop is made from agentloop.py when it is asked for. Beside each
-change stands a test that passes on our loop and fails on the broken one. It takes the loop as its argument.
+change stands a test that passes on our loop and fails on the broken one. It takes the loop as its argument, and is
+written as a reader writes it in a cell.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TESTS = ["tests/spec", *(f"tests/test_{name}.py" for name in ("messages", "validator", "registry", "loop", "exits"))]
 SECONDS = 3  # for one test; some would never end on a loop that does not
-OPTIONS = ["-p", "no:cacheprovider", "-o", "addopts=", "-q", "--tb=no", "--no-header"]
+OPTIONS = ["-p", "no:cacheprovider", "-o", "addopts=", "-q", "--tb=no", "--no-header", "--assert=plain"]
 
 
 def failing_each(jobs: Sequence[tuple[str, Sequence[str]]]) -> list[set[str]]:
