@@ -632,7 +632,7 @@ def with_retries(fn: Callable[P, T], on: tuple[type[Exception], ...] = (TimeoutE
     `jitter()` is added to each wait, so that many who failed at once do not come back at once. Wrapping a function
     says that it is safe to repeat: a read is, a write whose answer was lost is not.
     """
-    waits = tuple(waits)
+    on, waits = tuple(on), tuple(waits)
 
     @wraps(fn)
     def patient(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -780,7 +780,7 @@ def ask_before(before: Before, call: ToolCall) -> ToolCall | str:
         if not isinstance(decision, ToolCall | str | None):
             raise TypeError(f"a hook must return None, a text or a ToolCall, not {written(decision)}")
         if isinstance(decision, ToolCall):
-            return replace(decision, id=call.id)
+            return replace(decision, id=call.id, args=json_copy(decision.args))
         return call if decision is None else decision
     except Stop:
         raise
@@ -841,7 +841,8 @@ def require_approval(execute: Execute, check: Callable[[Any, Any], str | None], 
     """Return `execute`, which runs a call of a `risky` tool only after a person said yes to this very call.
 
     Without a verdict the run ends and waits; after a no the observation says so. `check` is the registry's, and comes
-    first: no person is asked about a call that cannot run. `verdicts` are what `decide` returned.
+    first: no person is asked about a call that cannot run. `verdicts` are what `decide` returned, bound to the call as
+    the list records it: a hook that changes calls must leave risky ones alone.
     """
     if isinstance(risky, str):
         raise ValueError("risky must be a collection of tool names, not one text")
@@ -1055,7 +1056,7 @@ from collections.abc import Collection
 from itertools import zip_longest
 
 Redact = Callable[[str, Any], Any]
-SECRET = "(?i:(key|token|secret|passw(or)?d|passphrase|authorization|credential|cookie)s?)(?![a-z])"
+SECRET = "(?i:(key|token|secret|passw(or)?d|pwd|passphrase|auth(orization)?|bearer|credential|cookie)s?)(?![a-z])"
 REDACTED = "(redacted)"
 
 
@@ -1091,6 +1092,8 @@ def redact_message(message: Json, redact: Redact) -> Json:
     copy = deepcopy(message)
     for asked in copy.get("tool_calls", []):
         asked["args"] = redact_fields(asked["name"], asked["args"], redact)
+        if "error" in asked:
+            asked["error"] = redact_fields("", {"error": asked["error"]}, redact)["error"]
     if copy["role"] == "tool":
         name, result = copy["name"], decoded(copy["content"])
         shown = redact_fields("", {name: copy["content"] if result is None else result}, redact)[name]
@@ -1241,6 +1244,8 @@ def first_difference(a: list[Json], b: list[Json], volatile: Collection[str] = V
     A field is named by its path, which goes into a result too: content.celsius. Paths in `volatile` may differ: the
     ids of calls, and what you add, like the time in a result: (*VOLATILE, "content.at").
     """
+    if isinstance(volatile, str):
+        raise ValueError("volatile must be a collection of paths, not one text")
     for i in range(start, max(len(a), len(b))):
         if i >= min(len(a), len(b)):
             longer, which = (a, "first") if i < len(a) else (b, "second")

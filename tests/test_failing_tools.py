@@ -500,3 +500,15 @@ def test_what_is_remembered_stays_whole():
 def test_no_room_at_all_is_a_value_error(max_tokens):
     with pytest.raises(ValueError, match="at least 1"):
         fit_messages([], max_tokens)
+
+
+def test_the_failures_worth_a_retry_may_come_as_a_list():
+    tries = []
+
+    def flaky():
+        tries.append(1)
+        if len(tries) < 2:
+            raise TimeoutError
+        return "ok"
+
+    assert with_retries(flaky, on=[TimeoutError], sleep=lambda seconds: None)() == "ok"

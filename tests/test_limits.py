@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
+
 import pytest
 from support import PLENTY, assert_closed, observations, raises, run, takes, tool
 
@@ -489,3 +491,9 @@ def test_ctrl_c_in_a_hook_is_the_persons(place):
     with pytest.raises(KeyboardInterrupt) as caught:
         hooked([], **{place: raises(KeyboardInterrupt())})
     check_messages(caught.value.result.messages)
+
+
+def test_a_hook_that_changes_a_call_to_what_is_no_json_blocks_it():
+    registry = tool(lambda x: x, takes(x="integer"))
+    guarded = with_hooks(stop_on_repeat(registry), before=lambda call: replace(call, args={"x": {1}}))
+    assert "because a hook failed: TypeError: no such set in JSON" in guarded(ToolCall("a", "t", {"x": 1}))

@@ -26,6 +26,7 @@ from agentloop import (
     explain,
     final,
     first_difference,
+    redact_message,
     redact_secrets,
     replay,
     rows_of,
@@ -702,3 +703,20 @@ def test_done_says_only_that_the_model_stopped():
 def test_a_goal_that_cannot_be_checked_is_the_callers_error():
     with pytest.raises(ZeroDivisionError):
         explain(stopped("done"), {"order found": lambda result: 1 / 0})
+
+
+@pytest.mark.parametrize("volatile", ["content", "content.at", ""])
+def test_volatile_paths_are_a_collection_and_not_one_text(volatile):
+    with pytest.raises(ValueError, match="volatile must be a collection"):
+        first_difference([], [], volatile)
+
+
+@pytest.mark.parametrize("name", ["pwd", "auth", "bearer", "user_pwd"])
+def test_short_names_of_secrets_are_secret_too(name):
+    assert redact_secrets(name, "zq-1") == "(redacted)" and redact_secrets("author", "Ada") == "Ada"
+
+
+def test_the_error_of_a_call_is_redacted_like_its_observation():
+    asked = {"id": "a", "name": "t", "args": "{", "error": 'cannot decode {"api_key": "zq-1", '}
+    message = {"role": "assistant", "content": "", "tool_calls": [asked]}
+    assert "zq-1" not in str(redact_message(message, redact_secrets)) and "zq-1" in asked["error"]
