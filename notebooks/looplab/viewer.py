@@ -101,7 +101,8 @@ def rows_html(steps: list[Step], current: int) -> str:
             seen += f"<div>{error}{code(view.cut(observed, 2 * WIDTH))}</div>" if observed else ""
             lines.append(f"<tr{lit}>{cells}<td>{seen}</td></tr>")
     head = "".join(f"<th>{name}</th>" for name in (HEAD[0], *HEAD[3:], "decision and observation"))
-    return f'<div class="ll-steps"><table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+    table = f'<table><thead><tr>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+    return f'<div class="ll-steps ll-tab" tabindex="0" role="region" aria-label="steps of the trace">{table}</div>'
 
 
 class TraceViewer(Bench):
