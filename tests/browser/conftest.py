@@ -114,10 +114,10 @@ class Desk:
         self.complaints: list[str] = []
 
     def open(self, *cells: str | Path, dark: bool = False, width: int = 1280, height: int = 1000) -> Any:
-        """Open and run a notebook, from the source of its code cells or a path to copy; return its page."""
+        """Open and run a notebook, from the source of its code cells or a path in the lab's folder; return its page."""
         path = self.folder / f"test-{secrets.token_hex(4)}.ipynb"
         if isinstance(cells[0], Path):
-            shutil.copy(cells[0], path)
+            path = cells[0]
         else:
             nbformat.write(new_notebook(cells), path)
         context = self.chromium.new_context(viewport={"width": width, "height": height})
@@ -127,7 +127,7 @@ class Desk:
         page.set_default_timeout(WAIT)
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.goto(f"{self.address}/doc/tree/{path.name}?token={self.token}")
+        page.goto(f"{self.address}/doc/tree/{path.relative_to(self.folder).as_posix()}?token={self.token}")
         page.wait_for_function(IDLE)
         page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})",
                       "JupyterLab Dark" if dark else "JupyterLab Light")
