@@ -1,4 +1,4 @@
-"""What the harness costs per step, against bare loops written by hand: `python tests/benchmark.py`.
+"""What the harness and each of its wrappers cost per step, against bare loops: `python tests/benchmark.py`.
 
 Every loop gets the same scripted replies, built before the clock starts, and runs the same tool. Rounds are
 interleaved, CPU time is measured, and medians are compared, so that the ratios hold on a busy machine too.
@@ -12,12 +12,36 @@ import math
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-from agentloop import Json, Model, ModelReply, ToolRegistry, asks, call, final, run_agent
+from agentloop import (
+    Json,
+    Model,
+    ModelReply,
+    ToolRegistry,
+    Trace,
+    asks,
+    call,
+    cost_cap,
+    deadline,
+    final,
+    fit_messages,
+    journal,
+    replay,
+    require_approval,
+    run_agent,
+    stop_on_repeat,
+    trim_result,
+    with_hooks,
+    with_retries,
+    with_timeout,
+)
 
+Loop = Callable[[list[ModelReply]], int]
 PLENTY = 10**12
 TASK, SYSTEM = "How hot is Pune in Fahrenheit?", "Use the tools to answer the user."
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -145,7 +169,69 @@ def careless_loop(script: list[ModelReply]) -> int:
     return steps
 
 
-Loop = Callable[[list[ModelReply]], int]
+# --- The wrappers ---------------------------------------------------------------------------------------------
+
+
+def around(model: Callable[[Model], Model] | None = None, execute: Callable[[ToolRegistry], Any] | None = None,
+           fn: Callable[[Any], Any] | None = None) -> Loop:
+    """Return our loop with a wrapper around its model, its execute or its tool's function."""
+
+    def loop(script: list[ModelReply]) -> int:
+        tools = ToolRegistry()
+        about = "Current temperature of a city, in Celsius."
+        tools.register("get_weather", about, CITY, fn(get_weather) if fn else get_weather)
+        asked = model(scripted(script)) if model else scripted(script)
+        inner = execute(tools) if execute else None
+        return run_agent(TASK, asked, tools, SYSTEM, len(script), PLENTY, execute=inner).steps
+
+    return loop
+
+
+def journalled(script: list[ModelReply]) -> int:
+    """Our loop, each message of which goes into a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        watch = journal(Path(folder, "run.jsonl"))
+        return run_agent(TASK, scripted(script), REGISTRY, SYSTEM, len(script), PLENTY, watch=watch).steps
+
+
+def replayed(script: list[ModelReply]) -> int:
+    """Our loop on a recording of itself, both runs."""
+    recorded = run_agent(TASK, scripted(script), REGISTRY, SYSTEM, len(script), PLENTY).messages
+    return run_agent(TASK, replay(recorded), REGISTRY, SYSTEM, len(script), PLENTY).steps
+
+
+def slim(model: Model) -> Model:
+    """Send a model the 1,000 newest tokens only."""
+    return lambda messages, specs: model(fit_messages(messages, 1000), specs)
+
+
+WRAPPED: dict[str, Loop] = {
+    "with_timeout on the tool": around(fn=lambda fn: with_timeout(fn, 60)),
+    "with_retries on the tool": around(fn=with_retries),
+    "trim_result": around(execute=lambda tools: trim_result(tools, 2000)),
+    "fit_messages": around(model=slim),
+    "stop_on_repeat": around(execute=lambda tools: stop_on_repeat(tools, PLENTY)),
+    "deadline on both": around(model=lambda model: deadline(model, 999), execute=lambda tools: deadline(tools, 999)),
+    "cost_cap": around(model=lambda model: cost_cap(model, PLENTY, 3, 15)),
+    "with_hooks": around(execute=lambda tools: with_hooks(tools, lambda asked: None, lambda asked, seen: None)),
+    "require_approval": around(execute=lambda tools: require_approval(tools, tools.check, {"pay"})),
+    "journal": journalled,
+    "Trace": around(model=lambda model: Trace().model(model), execute=lambda tools: Trace().execute(tools)),
+    "replay, and the run that it replays": replayed,
+}
+
+
+def print_wrappers(sizes: tuple[int, ...] = (100, 1000)) -> None:
+    """Print what a step costs with each wrapper, as a multiple of what it costs without."""
+    print(f"\n{'a step with':<38}" + "".join(f"{f'{steps:,} steps':>14}" for steps in sizes))
+    for name, loop in WRAPPED.items():
+        ratios = []
+        for steps in sizes:
+            bare, wrapped = medians([(harness, steps), (loop, steps)], rounds=5)
+            ratios.append(wrapped / bare)
+        print(f"{name:<38}" + "".join(f"{ratio:>14.2f}" for ratio in ratios))
+
+
 LOOPS: list[Loop] = [harness, careful_loop, careless_loop]
 
 
@@ -192,6 +278,7 @@ def main() -> None:
         print(f"{steps:>6}  {cells}   {ours / careful:.2f}, {ours / careless:.2f}{goal}")
     few, many = medians([(harness, 100), (harness, 4000)], rounds=11)
     print(f"4,000 steps cost {many / few:.1f} times what 100 cost   goal: at most 80")
+    print_wrappers()
     print(f"import agentloop takes {import_milliseconds(rounds=15):.1f} ms of CPU   goal: below 25")
 
 
