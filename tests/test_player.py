@@ -290,12 +290,12 @@ def test_a_model_that_raises_is_told_before_the_crash():
     assert said[-1].startswith("The loop crashed: AssertionError: script ran out")
 
 
-def test_ctrl_c_shows_where_it_was():
+def test_ctrl_c_is_an_exit_that_shows_where_it_was():
     def interrupted(messages, specs):
         raise KeyboardInterrupt
 
     said = sentences(play(TASK, interrupted, world(), interview_loop))
-    assert said[-1].startswith("The loop crashed: KeyboardInterrupt.")
+    assert said[-1] == "Exit: interrupted. Ctrl-C ended the loop here. The list keeps its 2 messages."
 
 
 def test_a_loop_that_never_ends_is_cut_off_with_a_sentence():
@@ -324,6 +324,14 @@ def test_a_loop_that_does_nothing_for_ever_is_cut_off():
         task += "."
         while True:
             pass
+
+    assert sentences(played(loop))[-1].startswith("Cut off.")
+
+
+def test_a_loop_that_does_nothing_for_ever_on_one_line_is_cut_off():
+    def loop(task, model, registry):
+        task += "."
+        while True: pass  # noqa: E701
 
     assert sentences(played(loop))[-1].startswith("Cut off.")
 

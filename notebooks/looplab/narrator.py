@@ -236,9 +236,11 @@ WHY = {
 
 
 def status_of(recording: Recording) -> str:
-    """Name the end of a run: the status of its result, or "crashed", "cut off", "returned"."""
+    """Name the end of a run: the status of its result, or "crashed", "interrupted", "cut off", "returned"."""
     if recording.cut_off_after:
         return "cut off"
+    if isinstance(recording.error, KeyboardInterrupt):
+        return "interrupted"
     if recording.error:
         return "crashed"
     status = getattr(recording.result, "status", None)
@@ -250,8 +252,10 @@ def _end(recording: Recording, moment: Moment) -> Sentence:
     if status == "cut off":
         ran = f"{recording.cut_off_after:,} lines of the loop have run"
         return [name("Cut off.", "exit"), f" {ran} and it took no way out, so the player stopped it."]
-    if recording.error and status == "crashed":
-        kept = f" The list keeps its {plural(moment.length, 'message')}."
+    kept = f" The list keeps its {plural(moment.length, 'message')}."
+    if recording.error and status == "interrupted":
+        return [name("Exit: interrupted.", "exit"), f" Ctrl-C ended the loop here.{kept}"]
+    if recording.error:
         return [name("The loop crashed:", "exit"), " ", code(describe(recording.error), width=90), f".{kept}"]
     if status == "returned":
         result = recording.result

@@ -23,6 +23,7 @@ from agentloop import describe
 from looplab.view import call_text, cut, plural
 
 MAX_LINES = 5_000
+LINES_OF = {"line": 1, "opcode": 1 / 20}  # what an event of the trace counts; instructions are seldom followed
 SPENT, PROMPT = ("spent", "tokens"), ("prompt", "prompt_tokens", "estimate")
 
 
@@ -51,6 +52,12 @@ class Source:
         """Return a statement on one line; of one with a body, the head."""
         lines = self.text_of(statement.node).splitlines()[: statement.last - statement.first + 1]
         return re.sub(r":(\s*#.*)?$", "", " ".join(line.strip() for line in lines))
+
+    @functools.cached_property
+    def has_loop_on_one_line(self) -> bool:
+        """Say whether a `while` has its body on its own line, so that a round of it is no new line."""
+        nodes = [statement.node for statement in self.by_line.values()]
+        return any(isinstance(node, ast.While) and node.end_lineno == node.lineno for node in nodes)
 
     def text_of(self, node: ast.AST) -> str:
         """Return an expression as it is written in the source."""
@@ -358,7 +365,7 @@ class Tracer:
         self.source, self._code, self._earlier = source, code, earlier
         self._model = code_of(model, "__call__")
         self._tools = [code_of(tool, name) for tool in tools for name in ("execute", "__call__")]
-        self._lines = 0
+        self._lines = 0.0
         self._at: dict[FrameType, tuple[Statement | None, int]] = {}  # the statement under way, and where it began
         self._given: dict[FrameType, dict[str, int]] = {}
         self._call: Asked | Ran | None = None  # of the model or a tool, under way; a loop inside it is not followed
@@ -380,6 +387,7 @@ class Tracer:
             return None
         if frame.f_code is self._code:
             self._at = dict.fromkeys([*self._at, frame], (None, -1))  # a loop that calls itself goes on in the new call
+            frame.f_trace_opcodes = self.source.has_loop_on_one_line  # which is one line event, however long it runs
             self._given[frame] = {name: id(value) for name, value in frame.f_locals.items() if name != "self"}
             self.names = self.names or dict(frame.f_locals)
             return self._follow
@@ -403,9 +411,9 @@ class Tracer:
             if following is not statement or frame.f_lasti <= began:  # else one more line of the same statement
                 self._keep(frame, statement, following)
                 self._at[frame] = (following, frame.f_lasti)
-            self._lines += 1
-            if self._lines > MAX_LINES:
-                self._cut_off()
+        self._lines += LINES_OF.get(event, 0)
+        if self._lines > MAX_LINES:
+            self._cut_off()
         return self._follow
 
     def _keep(self, frame: FrameType, statement: Statement | None, following: Statement | None) -> None:
