@@ -11,7 +11,8 @@ import pytest
 
 from looplab import all_questions, interview, interviewer_sheet, mock_interview
 from looplab.follow_ups import FOLLOW_UPS
-from looplab.interview import Clock, Interview, opening, practice, remarks, report, result_blocks, save_page, try_change
+from looplab.interview import (Clock, Interview, Requirement, opening, practice, remarks, report, result_blocks,
+                               save_page, try_change)
 from looplab.interview_brief import ALOUD_MINUTES, LENGTHS, MARKS, PARTS, RUBRIC
 from looplab.interview_questions import QUESTIONS
 from looplab.judging import Verdict
@@ -291,6 +292,23 @@ def test_what_was_ticked_weak_or_not_reached_is_practised_too(tmp_path):
     found = dict(practice(state))
     assert found["05_exits.ipynb"] == "Exits: not reached" and found["04_loop.ipynb"] == "Loop: you ticked weak"
     assert re.fullmatch(r"\d+ questions ticked weak", found["03_registry.ipynb"]) and len(found) == 3
+
+
+def test_a_change_that_fails_names_the_notebook_of_that_change_and_asks_about_it(tmp_path):
+    for seed in range(20):
+        state = Interview(45, seed, tmp_path, released=6)
+        state.verdict = Verdict("said", [[f"{stage} x", "holds", "Sentence"] for stage in range(1, 6)])
+        state.change = [Requirement("One.", True, ""), Requirement("Two.", False, "why")]
+        asked = state.follow_up
+        assert remarks(state)[-1].words == f"This one does not hold yet: “Two.” {asked.some_holds}"
+        wanted = [name] if (name := interview.notebook_named(asked.notebook)) else []
+        assert [name for name, _ in practice(state)] == wanted
+
+
+def test_a_file_that_was_judged_before_anything_was_released_is_not_called_not_reached(tmp_path):
+    state = judged(tmp_path, 2)
+    state.released = 0
+    assert [why for _, why in practice(state)] == ["Validator: 0 of 1 hold"]
 
 
 def test_a_file_that_was_not_judged_is_the_first_thing_to_do(tmp_path):

@@ -24,12 +24,17 @@ Check = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class FollowUp:
-    """A change that is asked for: its name, what the interviewer says, what to write, and the checks."""
+    """A change that is asked for: its name, what the interviewer says, what to write, and the checks.
+
+    `some_holds` is what the interviewer says to a half of it, `notebook` where it is practised.
+    """
 
     name: str
     asks: str
     code: str
     checks: tuple[Check, ...]
+    some_holds: str
+    notebook: int
 
 
 # --- What the checks use -------------------------------------------------------------------------------------
@@ -298,26 +303,32 @@ FOLLOW_UPS = {follow_up.name: follow_up for follow_up in (
     FollowUp("approval", "Some tools are risky. A person has to approve their calls before they run, and may take "
                          "hours. So the run ends there, with that call and those after it left open.",
              'run_agent(..., risky=("issue_refund",))        # status "waiting_for_approval"',
-             (risky_call_waits, calls_before_it_are_answered, without_risk_as_before)),
+             (risky_call_waits, calls_before_it_are_answered, without_risk_as_before),
+             "Which calls of the reply have run when it stops, and which are open?", 8),
     FollowUp("timeout", "A tool may hang. Give me a function that puts a limit on any tool, so that the loop does "
                         "not wait for ever. The loop itself should not change.",
              "with_timeout(fn, seconds)                      # a function like fn, to be registered in its place",
-             (result_in_time, too_slow, own_exception, timeout_is_observed)),
+             (result_in_time, too_slow, own_exception, timeout_is_observed),
+             "Who waits for whom while the tool hangs, and what does the caller get then?", 6),
     FollowUp("repeated calls", "The model sometimes makes the same call again and again and gets the same result. "
                                "Stop the run at the third in a row. A poll, whose result changes, is no repeat.",
              'run_agent(..., max_repeats=3)                  # status "repeated_call"; off unless given',
-             (third_is_not_run, repeat_is_answered, other_arguments, poll_is_no_repeat, repeats_are_allowed)),
+             (third_is_not_run, repeat_is_answered, other_arguments, poll_is_no_repeat, repeats_are_allowed),
+             "What has to be the same for a call to count as a repeat?", 7),
     FollowUp("parallel calls", "The calls of one reply are all reads, and slow. Run them at the same time. The list "
                                "should look as before.",
              "run_agent(...)                                 # as before",
-             (at_the_same_time, in_the_order_of_the_calls, one_fails)),
+             (at_the_same_time, in_the_order_of_the_calls, one_fails),
+             "In which order do the results come back, and in which do they stand in the list?", 13),
     FollowUp("resume", "A run that a limit stopped should go on later with a higher one, without doing anything twice.",
              "resume(result, model, registry, max_steps=8, token_budget=4000)",
-             (goes_on, goes_on_counting, stays_as_it_was, done_is_done)),
+             (goes_on, goes_on_counting, stays_as_it_was, done_is_done),
+             "What does the second run begin with: which messages, which counts?", 5),
     FollowUp("cutting results", "One tool returns whole web pages, and each of them is sent again with every later "
                                 "step. Cut long results, and let the model know.",
              "run_agent(..., max_result_chars=2000)          # off unless given",
-             (long_is_cut, says_what_is_missing, short_is_kept)),
+             (long_is_cut, says_what_is_missing, short_is_kept),
+             "Read me the observation that the model gets for a long result.", 6),
 )}
 
 

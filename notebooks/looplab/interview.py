@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -92,8 +92,9 @@ class Interview:
 
     @property
     def parts(self) -> list[Part]:
-        """The parts that its length leaves time for."""
-        return [part for part in PARTS if part.minutes[self.length]]
+        """The parts that its length leaves time for; the change has the words of the follow-up that was drawn."""
+        drawn = {"some_holds": self.follow_up.some_holds, "notebook": self.follow_up.notebook}
+        return [part if part.stage else replace(part, **drawn) for part in PARTS if part.minutes[self.length]]
 
     @property
     def follow_up(self) -> FollowUp:
@@ -233,11 +234,12 @@ def practice(interview: Interview) -> list[tuple[str, str]]:
     if interview.verdict is None or not interview.verdict.rows:
         why[17] = ["your file was not judged yet: write the first part, and run the checks"]
     else:
-        for remark in remarks(interview):
+        said = remarks(interview)
+        for remark in said:
             if remark.held < remark.of or not remark.of:
                 reason = f"{remark.part.title}: {remark.held} of {remark.of} hold"
                 why.setdefault(remark.part.notebook, []).append(reason)
-        for part in interview.parts[interview.released:]:
+        for part in interview.parts[len(said):]:
             why.setdefault(part.notebook, []).append(f"{part.title}: not reached")
     for criterion in RUBRIC:
         if interview.ticks.get(criterion.name) == "weak":

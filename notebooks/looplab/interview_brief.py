@@ -106,7 +106,7 @@ PARTS = [
         "Say the exits aloud, then show me the line of each.",
         "Which line ends your loop if the model never does?", 5),
     Part("follow-up", "A change", (0, 8, 10), 0, [], "What would you test first, if you had another ten minutes?",
-         "What became of the calls that your change did not run?", "Which line of the loop does this touch?", 17),
+         nothing="Which line of the loop does this touch?"),
 ]
 ALOUD_MINUTES = (0, 5, 10)
 
