@@ -216,6 +216,8 @@ BODIES = {
     "agentloop.nothing": "the test fails on our loop",
     "while True: pass": "on our loop the test was still running after 3 seconds and was stopped; does its script end?",
     "import os; os._exit(1)": "on our loop the test ended the process, or used up its memory.",
+    "RUNS.append(1); assert len(RUNS) < 2": "run again on our loop, the test fails: it raised AssertionError",
+    "yield": "calling this test runs none of its lines",
     "assert ...": "not yet. Write the test in the place of the three dots",
     "print('x' * 99999)": "the test fails on our loop, so it does not tell the two apart: it printed more than",
 }
@@ -223,7 +225,7 @@ BODIES = {
 
 @pytest.mark.parametrize("body", BODIES)
 def test_a_test_that_does_not_tell_the_loops_apart_is_told_why(body):
-    judgement = judge_test(1, cell(f"def test(agentloop):\n    {body}"))
+    judgement = judge_test(1, cell(f"RUNS = []\n\n\ndef test(agentloop):\n    {body}"))
     assert not judgement.caught and BODIES[body] in judgement.text
 
 

@@ -101,6 +101,8 @@ def judge_test(number: int, test: Any) -> Judgement:
     if not isinstance(test, FunctionType):
         said = "not yet. Write a function test(agentloop), and give its name without brackets."
         return Judgement(False, f"{case}: {said}")
+    if test.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return Judgement(False, f"{case}: calling this test runs none of its lines. Write it without yield and async.")
     if places_left(test):
         said = "not yet. Write the test in the place of the three dots, and run the cell again."
         return Judgement(False, f"{case}: {said}")
@@ -110,7 +112,7 @@ def judge_test(number: int, test: Any) -> Judgement:
         held = error if isinstance(error, CannotSend) else "itself"
         said = f"this test holds {held}, which cannot be taken along. Write it with def, in a cell."
         return Judgement(False, f"{case}: {said}")
-    loops = {"our loop": our_text(), "the broken loop": broken_text(get_fault(number))}
+    loops = {"our loop": our_text(), "the broken loop": broken_text(get_fault(number)), "our loop again": our_text()}
     arguments = {"loops": loops, "part": part, "code": packing.code, "left": packing.left}
     try:
         events, ended = SANDBOX.run("looplab.faults:try_test", arguments)
@@ -137,6 +139,9 @@ def read_events(events: list[Json], ended: str) -> tuple[bool, str]:
         return False, f"the test fails on our loop, so it does not tell the two apart: {outcomes[0]['came_back']}."
     if not outcomes[1]["failed"]:
         return False, "the test passes on both loops, so the broken one gets away with it."
+    if outcomes[2]["failed"]:
+        return False, f"run again on our loop, the test fails: {said}. Keep all that it changes inside of it."
+    said = outcomes[1]["came_back"]
     return True, f"caught. The test passes on our loop; on the broken one {said}."
 
 
