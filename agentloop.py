@@ -653,8 +653,8 @@ def trim_result(execute: Execute, max_chars: int) -> Execute:
 
     The beginning and the end stay, for an error often says at its end what to do. What was cut is no longer JSON.
     """
-    if max_chars < 1:
-        raise ValueError("max_chars must be at least 1")
+    if not isinstance(max_chars, int) or max_chars < 1:
+        raise ValueError("max_chars must be a whole number, at least 1")
 
     def trimmed(call: ToolCall) -> str:
         text = execute(call)
@@ -705,8 +705,8 @@ def stop_on_repeat(execute: Execute, limit: int = 3, on_repeat: str = "stop") ->
     It ends the run, or with on_repeat="tell" answers with an error. A poll whose answer changes is no repeat; two
     calls in turn, A-B-A-B, are not caught. It counts for one run: build it anew for each.
     """
-    if limit < 2 or on_repeat not in ("stop", "tell"):
-        raise ValueError('limit must be at least 2, and on_repeat "stop" or "tell"')
+    if not isinstance(limit, int) or limit < 2 or on_repeat not in ("stop", "tell"):
+        raise ValueError('limit must be a whole number, at least 2, and on_repeat "stop" or "tell"')
     last, times = ("", ""), 0
 
     def watchful(call: ToolCall) -> str:
@@ -751,10 +751,13 @@ def cost_cap(model: Model, max_usd: float, prompt_price: float, reply_price: flo
     if not (max_usd > 0 and prompt_price >= 0 and reply_price >= 0):
         raise ValueError("max_usd must be above 0, and no price below 0")
     spent, known, seen = 0.0, 0, 0  # USD; of the next prompt the tokens that are known, and in how many messages
+    head: list[Json] = []  # of the last prompt; another one says that messages were left out since
 
     def frugal(messages: list[Json], specs: list[Json]) -> ModelReply:
-        nonlocal spent, known, seen
-        prompt, shown = known + count_tokens(messages[seen:] if known else specs + messages), len(messages)
+        nonlocal spent, known, seen, head
+        has_grown = bool(head) and messages[: len(head)] == head
+        prompt = known + count_tokens(messages[seen:]) if has_grown else count_tokens(specs + messages)
+        head, shown = deepcopy(messages[:3]), len(messages)
         if spent + prompt * prompt_price / 1e6 > max_usd:
             raise Stop("cost_cap", f"{spent:.4f} of {max_usd} USD are spent, and the next prompt would pass them")
         reply = model(messages, specs)
@@ -788,6 +791,12 @@ def ask_before(before: Before, call: ToolCall) -> ToolCall | str:
         return f"ERROR: {call.name} was not run, because a hook failed: {describe(error)}"
 
 
+def warn(text: str) -> None:
+    """Warn of what must not end a run, not even where warnings are errors."""
+    with suppress(Warning):
+        warnings.warn(text, stacklevel=4)
+
+
 def ask_after(after: After, call: ToolCall, result: str) -> str:
     """Return the observation to show; a hook that fails is only warned of, for it must not spoil a good result.
 
@@ -799,8 +808,7 @@ def ask_after(after: After, call: ToolCall, result: str) -> str:
             raise TypeError(f"a hook must return None or a text, not {written(changed)}")
         return result if changed is None else changed
     except (Exception, SystemExit) as error:
-        with suppress(Warning):  # where warnings are errors
-            warnings.warn(f"a hook failed after {call.name}, whose result stands: {describe(error)}", stacklevel=3)
+        warn(f"a hook failed after {call.name}, whose result stands: {describe(error)}")
         return result
 
 
@@ -847,12 +855,16 @@ def require_approval(execute: Execute, check: Callable[[Any, Any], str | None], 
     if isinstance(risky, str):
         raise ValueError("risky must be a collection of tool names, not one text")
     risky_names, verdicts = frozenset(risky), dict(verdicts or {})
+    if unknown := [name for name in sorted(risky_names) if (check(name, {}) or "").startswith("ERROR: unknown tool")]:
+        raise ValueError(f"risky names {unknown[0]!r}, which is no tool: its calls would run without approval")
 
     def gate(call: ToolCall) -> str:
         if check(call.name, call.args) is not None or call.name not in risky_names:
             return execute(call)
         key = verdict_key(call)
         if key not in verdicts:
+            if call.id in [known.rpartition(" ")[0] for known in verdicts]:
+                warn(f"the verdict on {call.id!r} is for other arguments than {call.name} has now: it goes on waiting")
             raise Stop(WAITING, f"{call.name} waits for a person to approve it")
         return execute(call) if verdicts[key] is True else REJECTED
 
@@ -890,6 +902,35 @@ def is_message(value: Any) -> bool:
     return False
 
 
+class MessageOrder:
+    """What may come next in a list that a provider accepts."""
+
+    def __init__(self) -> None:
+        self.due: list[str] = []  # the ids of the calls that have no observation yet
+        self.has_task = False
+        self._taken, self._begun = {""}, False
+
+    def fault(self, message: Json) -> str:
+        """Say what is wrong with the next message, or take it and return ""."""
+        role = message["role"] if is_message(message) else None
+        ids = [call["id"] for call in message["tool_calls"]] if role == "assistant" else []
+        if role is None:
+            return "has not the shape of a message"
+        if role == "tool" and message["tool_call_id"] not in self.due[:1]:
+            return f"is the observation of {message['tool_call_id']!r}, which is not the next open call"
+        if role != "tool" and self.due:
+            return f"comes before the observation of the call {self.due[0]!r}"
+        if role == "system" and self._begun:
+            return "is a system message and not the first"
+        if role == "assistant" and not self.has_task:
+            return "is a reply before any task"
+        if not self._taken.isdisjoint(ids) or len(set(ids)) < len(ids):
+            return "asks for a call whose id is empty or was taken"
+        self.due, self.has_task, self._begun = self.due[role == "tool" :] + ids, self.has_task or role == "user", True
+        self._taken.update(ids)
+        return ""
+
+
 def check_messages(messages: list[Json]) -> None:
     """Raise ValueError, which names the first message at fault, unless a provider would accept the list.
 
@@ -897,27 +938,12 @@ def check_messages(messages: list[Json]) -> None:
     observation for each of its calls, in order, and no id comes twice. A run that waits for approval has open calls,
     so its list passes once it has gone on.
     """
-    due: list[str] = []  # the ids of the calls that have no observation yet
-    taken, has_task, fault = {""}, False, ""
+    order = MessageOrder()
     for i, message in enumerate(messages):
-        role = message["role"] if is_message(message) else None
-        ids = [call["id"] for call in message["tool_calls"]] if role == "assistant" else []
-        if role is None:
-            fault = "has not the shape of a message"
-        elif role == "tool" and message["tool_call_id"] not in due[:1]:
-            fault = f"is the observation of {message['tool_call_id']!r}, which is not the next open call"
-        elif role != "tool" and due:
-            fault = f"comes before the observation of the call {due[0]!r}"
-        elif (role == "system" and i > 0) or (role == "assistant" and not has_task):
-            fault = "is a system message and not the first" if role == "system" else "is a reply before any task"
-        elif not taken.isdisjoint(ids) or len(set(ids)) < len(ids):
-            fault = "asks for a call whose id is empty or was taken"
-        if fault:
+        if fault := order.fault(message):
             raise ValueError(f"message {i} {fault}")
-        due, has_task = due[1:] + ids, has_task or role == "user"
-        taken.update(ids)
-    if due or not has_task:
-        raise ValueError(f"the call {due[0]!r} has no observation" if due else "there is no task")
+    if order.due or not order.has_task:
+        raise ValueError(f"the call {order.due[0]!r} has no observation" if order.due else "there is no task")
 
 
 FilePath = str | os.PathLike[str]
@@ -982,7 +1008,9 @@ def read_run(path: FilePath, kind: str) -> tuple[Json, AgentResult]:
     """Return the header and the run of a file; raise ValueError, which names the file, if it holds none."""
     header, messages = read_lines(path, kind)
     match header:
-        case {"status": str(status), "steps": int(steps), "tokens": int(tokens)}:
+        case {"status": str(status), "steps": int(steps), "tokens": int(tokens)} if (
+            bool not in (type(steps), type(tokens)) and min(steps, tokens) >= 0
+        ):
             answer = messages[-1]["content"] if status == "done" and messages else None
             return header, AgentResult(status, answer, steps, tokens, messages)
     raise ValueError(f"{os.fspath(path)} is broken: line 1 does not say how the run ended")
@@ -1002,23 +1030,28 @@ def journal(path: FilePath) -> Watch:
     """Return a watch that writes each message to a file as it is appended, so that a crash loses none.
 
     A reply's line is the intent, an observation's line the outcome. If the file is there, the run in it goes on; a
-    line that a crash cut off is removed first, or the next one would be glued to it. Another run in the same file is
-    a ValueError, unless the first had no reply yet.
+    line that a crash cut off is removed first, or the next one would be glued to it. A message that cannot come next,
+    as one of another run, is a ValueError; a run that never got a reply gives way to a new one. A run that goes on
+    from a checkpoint is written first, message by message.
     """
     path = os.path.abspath(path)  # a tool may change the folder
     kept = read_lines(path, "journal")[1] if os.path.exists(path) else []
     write_lines(path, "journal", {}, kept)
     has_replies, has_gap = any(message["role"] == "assistant" for message in kept), False
+    order = MessageOrder()
+    for message in kept:
+        order.fault(message)
 
     def write(message: Json) -> None:
-        nonlocal has_replies, has_gap
+        nonlocal has_replies, has_gap, order
         if has_gap:
             raise ValueError(f"{path} misses a message, which no other can follow")
         has_gap = True  # until the message is written
-        if message["role"] == "system" and has_replies:
-            raise ValueError(f"{path} holds another run; give this one a journal of its own")
-        if message["role"] == "system":
+        if message["role"] == "system" and not has_replies:
             write_lines(path, "journal", {}, [])
+            order = MessageOrder()
+        if fault := order.fault(message):
+            raise ValueError(f"{path} holds another run: the next message {fault}; give this run one of its own")
         has_replies |= message["role"] == "assistant"
         with open(path, "a", encoding="utf-8", newline="\n") as file:
             file.write(json.dumps(message) + "\n")
@@ -1072,15 +1105,15 @@ def redact_secrets(name: str, value: Any) -> Any:
 def redact_fields(name: str, value: Any, redact: Redact) -> Any:
     """Return a JSON value with `redact` applied to every field in it; an item of a list goes by the list's name.
 
-    In a text these are the pairs "name": "text", which are what is left of JSON that was cut off.
+    In a text these are the pairs "name": "text", in either quotes: what is left of JSON that was cut off, or was none.
     """
     if isinstance(value, dict):
         return {key: redact_fields(key, redact(key, item), redact) for key, item in value.items()}
     if isinstance(value, list):
         return [redact_fields(name, redact(name, item), redact) for item in value]
     if isinstance(value, str):
-        pair = r'"([^"\\]+)"\s*:\s*"((?:[^"\\]|\\.)*)'
-        return re.sub(pair, lambda found: f'"{found[1]}": "{redact(found[1], found[2])}', value)
+        pair = r"""(["'])((?:(?!\1)[^\\]|\\.)+)\1\s*:\s*(["'])((?:(?!\3)[^\\]|\\.)*)"""
+        return re.sub(pair, lambda f: f"{f[1]}{f[2]}{f[1]}: {f[3]}{redact(f[2], f[4])}", value)
     return value
 
 
@@ -1232,8 +1265,11 @@ def difference(old: Any, new: Any, path: str, volatile: Collection[str]) -> str 
     elif type(old) is type(new) and old == new:  # 1, 1.0 and true are three values
         return None
     else:
-        was, now = ("nothing" if value is ABSENT else encode(value)[:60] for value in (old, new))
-        return f"{path}: {was} in the first, {now} in the second"
+        texts = ["nothing" if value is ABSENT else encode(value) for value in (old, new)]
+        alike = next((i for i, (x, y) in enumerate(zip(*texts)) if x != y), min(map(len, texts)))
+        at = max(0, alike - 20)  # so that what differs is in what is shown
+        was, now = (f"{'…' if at else ''}{text[at:]}" for text in texts)
+        return f"{path}: {was[:60]} in the first, {now[:60]} in the second"
     return next(filter(None, (difference(*field, volatile) for field in fields)), None)
 
 

@@ -220,10 +220,12 @@ def test_an_edited_checkpoint_is_not_covered_by_the_yes_that_was_given():
     assert (ended.status, ran) == (WAITING, [])
 
 
-def test_a_hook_that_changes_an_approved_call_leaves_it_waiting():
+def test_a_hook_that_changes_an_approved_call_leaves_it_waiting_and_is_warned_of():
     result, model, registry, ran = ask_for(PAY)
     raised = with_hooks(gated(registry, decide(result, {"b": True})), lambda asked: ToolCall("b", "pay", {"eur": 500}))
-    assert continue_agent(result, model, registry, 9, PLENTY, execute=raised).status == WAITING and ran == []
+    with pytest.warns(UserWarning, match="the verdict on 'b' is for other arguments than pay has now"):
+        ended = continue_agent(result, model, registry, 9, PLENTY, execute=raised)
+    assert ended.status == WAITING and ran == []
 
 
 def test_verdicts_are_plain_json_with_odd_ids_too():
@@ -782,7 +784,7 @@ def test_a_journal_cut_at_any_byte_loses_only_the_line_that_was_cut_and_the_next
         assert recover(path).messages == kept
         write = journal(path)
         assert recover(path).messages == kept
-        extra = reply(text="More.")
+        extra = messages[len(kept)] if len(kept) < len(messages) else {"role": "user", "content": "More."}
         write(extra)
         assert recover(path).messages == [*kept, extra] and files(path) == ["run.json"]
 
@@ -806,6 +808,61 @@ def test_a_file_holds_one_run(path):
             run(model, watch=watch)
         assert model.seen == [] and recover(path) == before
         assert caught.value.result.status == "interrupted"
+
+
+def at(messages, position, one):
+    """Return a copy of a list with another message at a position."""
+    return [*messages[:position], one, *messages[position + 1 :]]
+
+
+OTHERS = {
+    "a reply while a call is open": (3, reply(text="Hi.")),
+    "the observation of another call": (3, {"role": "tool", "tool_call_id": "z", "name": "t", "content": "1"}),
+    "an id that was taken": (4, reply(call("a", "t"))),
+    "a second system message": (4, {"role": "system", "content": "s"}),
+    "no message": (4, {"role": "robot", "content": "x"}),
+}
+
+
+@pytest.mark.parametrize(("position", "one"), OTHERS.values(), ids=OTHERS)
+def test_a_journal_refuses_a_message_that_cannot_come_next_and_keeps_what_it_has(path, position, one):
+    messages = run(ScriptedModel([asks(call("a", "t")), final("ok")])).messages
+    for again in (False, True):
+        path.unlink(missing_ok=True)
+        write = journal(path)
+        for i, message in enumerate(at(messages, position, one)[: position + 1]):
+            write = journal(path) if again else write
+            if i < position:
+                write(message)
+        with pytest.raises(ValueError, match="run.json holds another run: the next message "):
+            write(one)
+        assert recover(path).messages == messages[:position]
+
+
+def test_a_journal_that_begins_in_mid_run_takes_what_came_before_first(path):
+    registry, ran = desk()
+    script = ScriptedModel([asks(call("a", "look")), asks(call("b", "pay", eur=5))])
+    waiting = run(script, registry, execute=gated(registry))
+    model, go_on_gate = ScriptedModel([final("ok")]), gated(registry, decide(waiting, {"b": True}))
+    write = journal(path)
+    for message in waiting.messages:
+        write(message)
+    ended = continue_agent(waiting, model, registry, 9, PLENTY, execute=go_on_gate, watch=write)
+    assert recover(path).messages == ended.messages and check_messages(ended.messages) is None
+
+
+def test_a_risky_name_that_is_no_tool_is_refused_for_its_calls_would_run_unasked():
+    registry, _ = desk()
+    with pytest.raises(ValueError, match="risky names 'pya', which is no tool"):
+        require_approval(registry, registry.check, {"pay", "pya"})
+
+
+@pytest.mark.parametrize("sizes", [{"steps": -1}, {"tokens": -5}, {"steps": True}, {"tokens": 1.5}, {"steps": "2"}])
+def test_a_checkpoint_with_impossible_sizes_is_refused(path, sizes):
+    save_checkpoint(path, run(ScriptedModel([final("ok")])))
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([json.dumps(json.loads(header) | sizes), *lines]) + "\n", encoding="utf-8")
+    refused(load_checkpoint, path, "is broken: line 1")
 
 
 def test_a_run_that_died_before_its_first_reply_is_begun_anew_in_the_same_file(path):

@@ -376,6 +376,12 @@ def test_trimming_lets_a_stop_and_an_interrupt_pass():
             trim_result(raises(error), 200)(call("a", "t"))
 
 
+@pytest.mark.parametrize("max_chars", [0, -1, 100.5, "100", None])
+def test_a_limit_that_is_no_whole_number_above_0_is_refused_before_the_run(max_chars):
+    with pytest.raises(ValueError, match="max_chars must be a whole number, at least 1"):
+        trim_result(lambda c: "text", max_chars)
+
+
 @pytest.mark.parametrize("max_chars", [*range(1, 100, 7), 75, 76, 77, 78])
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
 def test_a_limit_that_leaves_no_room_for_more_shows_the_note_or_its_beginning(text, max_chars):
@@ -383,12 +389,6 @@ def test_a_limit_that_leaves_no_room_for_more_shows_the_note_or_its_beginning(te
     assert len(cut) == max_chars and "\n[truncated: "[:max_chars] in cut
     with pytest.raises(ValueError):
         json.loads(cut)
-
-
-@pytest.mark.parametrize("max_chars", [0, -1])
-def test_a_limit_that_leaves_no_room_at_all_is_a_value_error(max_chars):
-    with pytest.raises(ValueError, match="at least 1"):
-        trim_result(tool(lambda: 1), max_chars)
 
 
 # --- What is sent ---------------------------------------------------------------------------------------------

@@ -20,8 +20,11 @@ from agentloop import (
     check_messages,
     continue_agent,
     cost_cap,
+    count_tokens,
     deadline,
     final,
+    fit_messages,
+    record_reply,
     stop_on_repeat,
     weather_world,
     with_hooks,
@@ -177,9 +180,9 @@ def test_a_call_that_was_interrupted_or_stopped_does_not_count():
             watchful(call("a", "t"))
 
 
-@pytest.mark.parametrize("options", [{"limit": 1}, {"limit": 0}, {"on_repeat": "ask"}, {"on_repeat": None}])
+@pytest.mark.parametrize("options", [{"limit": limit} for limit in (1, 0, 2.5, "3")] + [{"on_repeat": "ask"}])
 def test_a_limit_below_2_or_an_unknown_way_to_react_is_a_value_error(options):
-    with pytest.raises(ValueError, match="limit must be at least 2"):
+    with pytest.raises(ValueError, match="limit must be a whole number, at least 2"):
         stop_on_repeat(tool(lambda: 1), **options)
 
 
@@ -311,6 +314,26 @@ def test_a_cap_that_is_built_anew_counts_the_whole_list_of_a_run_that_goes_on():
         and model.seen == []
     )
     assert continue_agent(halted, cost_cap(model, 0.011, 1, 1), registry, 9, PLENTY).status == "done"
+
+
+def test_a_cap_around_what_is_fitted_counts_the_messages_that_are_sent():
+    script = [*(asks(call(f"c{n}", "t", x="word " * 40)) for n in range(12)), final("ok")]
+    registry, costs = tool(lambda x: x, takes(x="string")), []
+
+    def capped(max_usd):
+        model = ScriptedModel(script)
+
+        def counted(messages, specs):
+            reply = model(messages, specs)
+            costs.append(count_tokens(specs + messages) + count_tokens(record_reply(reply, set())))
+            return reply
+
+        inner = cost_cap(counted, max_usd, 1e6, 1e6)  # a dollar a token
+        return run(lambda messages, specs: inner(fit_messages(messages, 300), specs), registry).status
+
+    assert capped(1e9) == "done"
+    total = sum(costs)
+    assert (capped(0.95 * total), capped(1.02 * total)) == ("cost_cap", "done")
 
 
 def test_a_first_prompt_that_costs_more_than_the_cap_is_not_sent():

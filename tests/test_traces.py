@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from copy import deepcopy
 from itertools import count
 
@@ -720,3 +721,23 @@ def test_the_error_of_a_call_is_redacted_like_its_observation():
     asked = {"id": "a", "name": "t", "args": "{", "error": 'cannot decode {"api_key": "zq-1", '}
     message = {"role": "assistant", "content": "", "tool_calls": [asked]}
     assert "zq-1" not in str(redact_message(message, redact_secrets)) and "zq-1" in asked["error"]
+
+
+TEXTS = {
+    "as Python writes it": "{'password': 'zq-1', \"q\": \"Ada's\"}",
+    "in both quotes": "'token': \"zq-1\", \"q\": 'Ada\\'s'",
+    "cut off": '{"q": "Ada\'s", "pwd": "zq-1',
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_fields_in_text_that_is_no_json_are_redacted_in_either_quotes(text):
+    message = {"role": "tool", "tool_call_id": "a", "name": "t", "content": text}
+    assert redact_message(message, redact_secrets)["content"] == text.replace("zq-1", "(redacted)")
+
+
+@pytest.mark.parametrize(("a", "b"), [("x" * 90 + "A", "x" * 90 + "B"), ("x" * 90, "x" * 91), (list(range(99)), 5)])
+def test_what_differs_is_in_what_is_shown_of_two_long_values(a, b):
+    said = first_difference([{"role": "user", "content": a}], [{"role": "user", "content": b}])
+    was, now = re.fullmatch("message 0 .* differs in content: (.*) in the first, (.*) in the second", said).groups()
+    assert was != now and max(len(was), len(now)) <= 61

@@ -71,9 +71,9 @@ AROUND_EXECUTE = {
     "a hook that returns what it got": lambda registry: with_hooks(
         registry, lambda asked: asked, lambda asked, seen: seen
     ),
-    "require_approval": lambda registry: require_approval(registry, registry.check, {"pay"}),
+    "require_approval": lambda registry: require_approval(registry, registry.check, ()),
     "Trace": lambda registry: Trace().execute(registry),
-    "all": lambda registry: stacked(registry, "pay"),
+    "all": lambda registry: stacked(registry, ()),
 }
 AROUND_MODEL = {
     "with_timeout": lambda model: with_timeout(model, 60),
@@ -86,10 +86,10 @@ AROUND_MODEL = {
 }
 
 
-def stacked(registry, risky="t", verdicts=None, trace=None, before=None, after=None, max_chars=10**6, limit=3):
+def stacked(registry, risky=("t",), verdicts=None, trace=None, before=None, after=None, max_chars=10**6, limit=3):
     """Wrap a registry in all that there is, in the order that the series teaches."""
     execute = trim_result(registry, max_chars)
-    execute = require_approval(execute, registry.check, {risky}, verdicts)
+    execute = require_approval(execute, registry.check, risky, verdicts)
     execute = stop_on_repeat(execute, limit)
     execute = with_hooks(execute, before, after)
     return (trace or Trace()).execute(execute)
@@ -131,7 +131,7 @@ def test_hooks_come_before_the_count_of_repeats_which_sees_the_changed_call():
     registry, ran = echo()
     script = [asks(call("", "t", x=x)) for x in ("Pune", "PUNE", "pune", "puNe")] + [final("ok")]
     lower = lambda asked: ToolCall(asked.id, asked.name, {"x": asked.args["x"].lower()})  # noqa: E731
-    result = run(ScriptedModel(script), registry, execute=stacked(registry, "pay", before=lower))
+    result = run(ScriptedModel(script), registry, execute=stacked(registry, (), before=lower))
     assert (result.status, result.steps, ran) == ("repeated_call", 3, ["pune", "pune"])
 
 
@@ -139,7 +139,7 @@ def test_a_blocked_call_is_in_the_trace_and_is_no_repeat(tmp_path):
     registry, ran = echo()
     trace = Trace(iter(range(100)).__next__)
     script = [asks(call("", "t", x="a"))] * 4 + [final("ok")]
-    execute = stacked(registry, "pay", trace=trace, before=lambda asked: "ERROR: not today")
+    execute = stacked(registry, (), trace=trace, before=lambda asked: "ERROR: not today")
     result = run(trace.model(ScriptedModel(script)), registry, execute=execute)
     trace.save(tmp_path / "trace", result)
     assert (result.status, ran) == ("done", [])
@@ -171,7 +171,7 @@ def test_repeats_hooks_and_trace_see_a_result_as_the_model_will():
     result = run(
         ScriptedModel([asks(call("a", "t")), final("ok")]),
         registry,
-        execute=stacked(registry, "pay", after=after, max_chars=300),
+        execute=stacked(registry, (), after=after, max_chars=300),
     )
     assert seen == [300] == [len(observations(result)[0])]
 
@@ -189,7 +189,7 @@ def test_a_retried_call_is_one_call_for_every_wrapper_outside():
     result = run(
         ScriptedModel([asks(call("a", "t")), final("ok")]),
         registry,
-        execute=stacked(registry, "pay", before=seen.append),
+        execute=stacked(registry, (), before=seen.append),
     )
     assert (observations(result), len(seen), slept) == (['"ok"'], 1, [1, 2])
 
@@ -288,7 +288,7 @@ def test_halted_anywhere_for_any_reason_and_saved_a_run_goes_on_as_if_nothing_ha
         verdicts = (
             decide(result, {c.id: True for c in open_calls(result.messages)}) if result.status == WAITING else None
         )
-        execute = stacked(registry, chance.choice("tu"), verdicts, limit=LATER)
+        execute = stacked(registry, chance.choice([{"t"}, ()]), verdicts, limit=LATER)
         max_steps = result.steps + chance.randint(1, 2)
         budget = chance.choice([PLENTY, PLENTY, result.tokens + 1])
         result = continue_agent(result, model, registry, max_steps, budget, execute=execute, watch=journal(file))
@@ -317,7 +317,8 @@ def test_everything_at_once(tmp_path):
     log, folder = [], tmp_path
 
     def wrapped(model, trace, verdicts=None):
-        execute = stacked(registry, "pay", verdicts, trace, before=lambda asked: log.append(asked.name), max_chars=500)
+        note = lambda asked: log.append(asked.name)  # noqa: E731
+        execute = stacked(registry, {"pay"}, verdicts, trace, before=note, max_chars=500)
         slim = lambda messages, specs: model(fit_messages(messages, 300), specs)  # noqa: E731
         return trace.model(cost_cap(deadline(slim, LATER), 1, 3, 15)), execute
 
