@@ -15,6 +15,7 @@ _HOME = {
     "check": "exercises", "hint": "exercises", "solution": "exercises", "progress": "exercises",
     "judge": "judging",
     "approval_bench": "approval", "trace_viewer": "viewer",
+    "transcript_reader": "reader",
     "project_view": "diffs",
     "mock_interview": "interview_room", "all_questions": "interview_room", "interviewer_sheet": "interview_room",
     "bug_clinic": "clinic", "all_cases": "clinic", "all_endings": "endings",
