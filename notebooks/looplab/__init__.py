@@ -17,6 +17,7 @@ _HOME = {
     "approval_bench": "approval", "trace_viewer": "viewer",
     "transcript_reader": "reader",
     "project_view": "diffs",
+    "progress_bar": "eval_progress", "cost_explorer": "cost_bench", "chance_explorer": "chances",
     "mock_interview": "interview_room", "all_questions": "interview_room", "interviewer_sheet": "interview_room",
     "bug_clinic": "clinic", "all_cases": "clinic", "all_endings": "endings",
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from agentloop import Json
 from looplab.cases import Exercise, try_answer
-from looplab.exercise_bank import nb_01, nb_02, nb_03, nb_04, nb_05, nb_06, nb_07, nb_08, nb_09, nb_14
+from looplab.exercise_bank import nb_01, nb_02, nb_03, nb_04, nb_05, nb_06, nb_07, nb_08, nb_09, nb_14, nb_16
 
 NOTEBOOKS = {
     "01_messages": nb_01.EXERCISES,
@@ -19,6 +19,7 @@ NOTEBOOKS = {
     "08_approval": nb_08.EXERCISES,
     "09_traces": nb_09.EXERCISES,
     "14_a_real_project": nb_14.EXERCISES,
+    "16_evals_and_cost": nb_16.EXERCISES,
 }
 EXERCISES: dict[str, Exercise] = {exercise.id: exercise for bank in NOTEBOOKS.values() for exercise in bank}
 
