@@ -186,8 +186,8 @@ class CostExplorer(Bench):
     def twin(self) -> list[Block]:
         """Return the shape, the prices, what it costs, and the four variants."""
         shape = self.costs.shape
-        run = (f"A run of {plural(shape.steps, 'step')}: {shape.start:,} tokens at the start, each step {shape.written:,} "
-               f"written and a result of {shape.result:,}; cut, results have {self.cut_to.value:,}.")
+        run = (f"A run of {plural(shape.steps, 'step')}: {shape.start:,} tokens at the start; each step writes "
+               f"{shape.written:,} and reads a result of {shape.result:,}, which can be cut to {self.cut_to.value:,}.")
         return [run, price_words(self.costs.prices), cost_words(self.costs), cost_table(self.costs, self.cut_to.value)]
 
 

@@ -235,7 +235,7 @@ BUG = Exercise(
     ],
     (
         "How many runs were there, and by how many does it divide?",
-        "An agent that stops early on each hard task must not look better for it. Each run counts, whatever its status.",
+        "An agent that stops early on hard tasks must not look better for it. Each run counts, whatever its status.",
         "Divide by len(scores), and return None first if there are none.",
     ),
     lambda: {"scores": scores},
