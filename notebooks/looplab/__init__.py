@@ -14,6 +14,7 @@ _HOME = {
     "predict": "prediction",
     "check": "exercises", "hint": "exercises", "solution": "exercises", "progress": "exercises",
     "judge": "judging",
+    "four_exits": "desk_runs", "need_an_agent": "need",
     "approval_bench": "approval", "trace_viewer": "viewer",
     "transcript_reader": "reader",
     "project_view": "diffs",

@@ -31,6 +31,10 @@ class Limits(widgets.HBox):
         """How many tokens a run may spend."""
         return int(self._budget.value)
 
+    def move(self, max_steps: int, token_budget: int) -> None:
+        """Set both limits."""
+        self._steps.value, self._budget.value = max_steps, token_budget
+
 
 def limit_row(name: str, value: int, low: int, high: int, step: int) -> tuple[widgets.BoundedIntText, widgets.HBox]:
     """Return a field for a limit, and the row that holds it and a slider for the same number."""

@@ -349,6 +349,61 @@ def _of(spent: int, budget: int | None) -> str:
     return f"{spent:,} of {budget:,}" if budget else f"{spent:,}"
 
 
+def rooms(runs: Mapping[str, tuple[AgentResult, int, int]], specs: list[Json]) -> Plot:
+    """Draw one to four runs side by side, each as a staircase of tokens in the room that its two limits make.
+
+    A run comes with its max_steps, the wall at the right, and its token_budget, the ceiling; the one that ended it is
+    thick. A prompt that was not sent stands dashed. Raises ValueError for no run or more than four.
+    """
+    _check(range(10**6), {name: [0] for name in runs})
+    title = "Tokens spent, step by step"
+    spent = {name: [step.spent for step in steps_of(result, specs)] for name, (result, _, _) in runs.items()}
+
+    def draw(figure: Figure) -> None:
+        figure.set_size_inches(7, 2.6 * -(-len(runs) // 2))
+        for place, (name, (result, max_steps, token_budget)) in enumerate(runs.items(), 1):
+            ax = figure.add_subplot(-(-len(runs) // 2), min(2, len(runs)), place)
+            ax.set_title(short(name))
+            unsent = count_tokens(specs) + count_tokens(result.messages) if result.status == "token_budget" else 0
+            _draw_room(ax, result.status, spent[name], unsent, max_steps, token_budget)
+
+    rows: list[list[Cell]] = [["run", "max_steps", "token_budget", "spent after each step", "exit"]]
+    rows += [[name, max_steps, token_budget, ", ".join(map(show, spent[name])) or "–", result.status]
+             for name, (result, max_steps, token_budget) in runs.items()]
+    ends = [f"{name} ends with {result.status} after {plural(result.steps, 'step')} and {result.tokens:,} tokens"
+            for name, (result, _, _) in runs.items()]
+    return Plot(title, f"{'; '.join(ends)}.", rows, draw)
+
+
+def _draw_room(ax: Axes, status: str, spent: Sequence[int], unsent: int, max_steps: int, token_budget: int) -> None:
+    """Draw a run that has spent these tokens after each step, between the floor, the ceiling and the wall."""
+    edges, last = [step + .5 for step in range(len(spent) + 1)], spent[-1] if spent else 0
+    top = 1.14 * max(token_budget, last + unsent)
+    if spent:
+        ax.stairs(spent, edges, fill=True, color=TRACK)
+        ax.stairs(spent, edges, baseline=0, color=MODEL, linewidth=2)
+    if unsent:
+        ax.bar(len(spent) + 1, last + unsent, 1, fill=False, edgecolor=EXIT, linestyle="--", linewidth=1.25)
+    wall, ceiling = (2.5 if status == exit_ else 1.25 for exit_ in ("step_limit", "token_budget"))
+    ax.axvline(max_steps + .5, ymax=token_budget / top, color=EXIT, linewidth=wall, clip_on=False)
+    ax.plot([.5, max_steps + .5], [token_budget] * 2, color=EXIT, linewidth=ceiling, linestyle="-", marker="")
+    place, side = (max_steps + .5, "right") if unsent else (.5, "left")  # clear of the dashed prompt
+    _write(ax, f"{show(token_budget)} tokens, {plural(max_steps, 'step')}", place, token_budget, 0, 5, EXIT, ha=side)
+    for step, tokens in enumerate(spent, 1):
+        _write(ax, show(tokens), step, tokens, 0, 4, INK, ha="center", fontsize=8.5)
+    if unsent:
+        _flag(ax, status, len(spent) + 1.5, last + unsent, 6, 0, va="top")
+    elif status == "step_limit":
+        _flag(ax, status, max_steps + .5, (last + token_budget) / 2, -6, 0, ha="right", va="center")
+    else:
+        _flag(ax, status, len(spent) or 1, last, 0, 20, ha="center")
+    ax.set_xlim(.4, max_steps + .6)
+    ax.set_ylim(0, top)
+    ax.xaxis.set_major_locator(FixedLocator(range(1, max_steps + 1)))
+    ax.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: show(value)))
+
+
 def spend_of_runs(results: Sequence[AgentResult], specs: list[Json]) -> Plot:
     """Draw runs of growing length side by side: the tokens of each step on average, and of the whole run.
 

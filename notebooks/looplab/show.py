@@ -1,10 +1,13 @@
 """Print runs as text: a transcript, a trace, a table; each with a limit on width and lines."""
 
 import json
+from itertools import zip_longest
+from textwrap import wrap
 
 from agentloop import AgentResult, Json, ToolRegistry, trace_rows
 
 WIDTH = 96
+CELL = 48
 LINES = 60
 
 
@@ -48,18 +51,30 @@ def transcript(messages: list[Json]) -> None:
     print_lines(lines)
 
 
-def table(headings: list[str], rows: list[list[object]]) -> None:
-    """Print a plain table; numbers stand right, and a cell of more than 48 characters is cut."""
-    cells = [headings] + [[f"{c:,}" if type(c) is int else shorten(str(c), 48) for c in row] for row in rows]
+def cell_lines(cell: object, whole: bool) -> list[str]:
+    """Return the lines of a cell: a number with commas, a text cut to 48 characters or, if `whole`, wrapped at them."""
+    if type(cell) is int:
+        return [f"{cell:,}"]
+    return wrap(str(cell).replace("\n", "⏎"), CELL) or [""] if whole else [shorten(str(cell), CELL)]
+
+
+def table(headings: list[str], rows: list[list[object]], whole: bool = False) -> None:
+    """Print a plain table; numbers stand right. A cell of more than 48 characters is cut, or goes on below if `whole`.
+    """
+    tall = [[[heading] for heading in headings], *([cell_lines(cell, whole) for cell in row] for row in rows)]
+    cells = [line for row in tall for line in zip_longest(*row, fillvalue="")]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headings))]
     right = [all(isinstance(row[i], (int, float)) for row in rows) and bool(rows) for i in range(len(headings))]
     print_lines(["  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right)).rstrip()
                  for row in cells])
 
 
-def trace(result: AgentResult, registry: ToolRegistry) -> None:
-    """Print a run as a table: step, decision, observation, tokens so far; and the exit below it."""
+def trace(result: AgentResult, registry: ToolRegistry, whole: bool = False) -> None:
+    """Print a run as a table: step, decision, observation, tokens so far; and the exit below it.
+
+    Long cells are cut, or go on below if `whole`.
+    """
     table(["step", "decision", "observation", "tokens"],
           [[int(step), decision, observation, int(tokens)]
-           for step, decision, observation, tokens in trace_rows(result, registry.specs())])
+           for step, decision, observation, tokens in trace_rows(result, registry.specs())], whole)
     print(f"exit: {result.status} after {result.steps} steps and {result.tokens:,} tokens")

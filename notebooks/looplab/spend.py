@@ -12,6 +12,7 @@ NO_ANSWER = {
     "truncated": "The reply was cut off, so it is no answer and its calls do not run.",
     "refused": "The model refused to reply, so this is no answer and nothing runs.",
     "empty_reply": "The model replied with nothing, which is no answer.",
+    "repeated_call": "The same call came again after the same result, and was not run.",
 }
 
 

@@ -20,8 +20,14 @@ from agentloop import Json, ModelReply, ToolRegistry, asks, call, final
 
 ORDERS: dict[str, Json] = {"A123": {"item": "keyboard", "unit_price": 2500, "qty": 2}}
 ORDER_TASK = "What does order A123 cost in total with 18% GST?"
+CLAIM_TASK = "I ordered two keyboards at 2500 rupees each, order A123. What do I owe in total with 18% GST?"
 REFUND_TASK = "Order A123 arrived broken. Refund what it cost, before tax."
 RISKY = {"issue_refund"}
+POLICIES = {
+    "refund": "What arrives broken is paid back in full within 14 days.",
+    "delivery": "A parcel that took more than 10 days is sent free of charge.",
+    "invoice": "An invoice can be corrected until the end of the month.",
+}
 
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
