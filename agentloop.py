@@ -1348,6 +1348,232 @@ def explain(result: AgentResult | Trace, goals: dict[str, Callable[[Any], object
     return f"{said}: {', '.join(reached)}" if reached else said
 
 
+# --- 13 · Async loop · notebooks/13_async_loop.ipynb ----------------------------------------------------------
+
+from collections.abc import AsyncIterator, Awaitable, Coroutine
+
+AsyncModel = Callable[[list[Json], list[Json]], Awaitable[ModelReply]]
+
+
+class ToolFailure(Exception):
+    """Raised by a tool for a failure that it expects, like a missing file; its text says what to do instead."""
+
+
+def strict_execute(registry: ToolRegistry) -> Execute:
+    """Return an Execute for which only ToolFailure is an observation; any other exception of a tool goes on.
+
+    The registry itself makes an observation of every exception, which keeps a run alive, and hides a bug of ours.
+    """
+
+    def execute(call: ToolCall) -> str:
+        if problem := registry.check(call.name, call.args):
+            return problem
+        try:
+            return to_json(registry._tools[call.name][1](**call.args))
+        except ToolFailure as failure:
+            return f"ERROR: {failure}"
+
+    return execute
+
+
+def outcome(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
+    """Call `fn`, and return a function that returns its result, or raises its exception, wherever it is called.
+
+    So an exception gets out of its thread as it is: asyncio would end its loop at a KeyboardInterrupt, and would
+    wait for ever after a StopIteration.
+    """
+    from concurrent.futures import Future  # here, because only who awaits pays for the import
+
+    future: Future[T] = Future()
+    try:
+        future.set_result(fn(*args, **kwargs))
+    except BaseException as error:
+        future.set_exception(error)
+    return future.result
+
+
+def async_model(model: Model) -> AsyncModel:
+    """Return `model` as one that is awaited; it runs in another thread, so that nothing else waits for it."""
+
+    async def ask(messages: list[Json], specs: list[Json]) -> ModelReply:
+        import asyncio
+
+        return (await asyncio.to_thread(outcome, model, messages, specs))()
+
+    return ask
+
+
+@dataclass(frozen=True)
+class MessageCompleted:
+    """A system message, a task or a reply stands in the list, whole."""
+
+    message: Json
+
+
+@dataclass(frozen=True)
+class ToolStarted:
+    """A call was given to `execute`."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True)
+class ToolEnded:
+    """An observation stands in the list; one without a ToolStarted is of a call that was not run."""
+
+    message: Json
+
+
+@dataclass(frozen=True)
+class TurnCompleted:
+    """The reply of a step, and an observation for each of its calls, stand in the list."""
+
+    step: int
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """The run has returned, and nothing comes after this."""
+
+    result: AgentResult
+
+
+Event = MessageCompleted | ToolStarted | ToolEnded | TurnCompleted | RunEnded
+Report = Callable[[Event], object]
+
+
+def reporting(run: Run, report: Report, watch: Watch | None) -> Watch:
+    """Return a watch of `run` that tells `watch` of each message before it reports it, and the turn it completes."""
+
+    def tell(message: Json) -> None:
+        if watch is not None:
+            watch(deepcopy(message))
+        report(ToolEnded(message) if message["role"] == "tool" else MessageCompleted(message))
+        if run.steps and run.told == len(run.messages) and not open_calls(run.messages):
+            report(TurnCompleted(run.steps))
+
+    return tell
+
+
+Outcomes = dict[str, Callable[[], str]]  # by the ids of the calls that were started
+
+
+async def answer_calls(run: Run, execute: Execute, safe: Collection[str], report: Report, outcomes: Outcomes) -> None:
+    """Run the open calls, at once if all of them are safe, and keep their observations in the order asked."""
+    import asyncio
+
+    def work(call: ToolCall) -> Callable[[], str]:
+        outcomes[call.id] = outcome(execute, call)
+        return outcomes[call.id]
+
+    calls = open_calls(run.messages)
+    at_once = all(call.name in safe for call in calls)
+    for batch in [calls] if at_once else [[call] for call in calls]:
+        tasks = []
+        for call in batch:
+            report(ToolStarted(deepcopy(call)))
+            outcomes[call.id] = lambda: INTERRUPTED  # until it comes back
+            tasks.append(asyncio.ensure_future(asyncio.to_thread(work, call)))
+        try:
+            for call, task in zip(batch, tasks):
+                run.answer(call, (await asyncio.shield(task))())
+                run.tell()
+        finally:
+            for task in tasks:
+                task.cancel()  # a thread cannot be ended, but a call that waits for one never begins
+
+def settle(run: Run, outcomes: Outcomes) -> None:
+    """Answer the open calls of a run that was broken off: what came back, or that it is unknown, or not run."""
+    for call in open_calls(run.messages):
+        try:
+            content = outcomes.get(call.id, lambda: NOT_RUN)()
+        except BaseException as error:  # the one that goes on to the caller, or another of the same batch
+            content = f"ERROR: {error.why}" if isinstance(error, Stop) else INTERRUPTED
+        run.answer(call, content if isinstance(content, str) else INTERRUPTED)
+    run.tell()
+
+
+async def run_agent_async(task: str, model: AsyncModel, registry: ToolRegistry,
+                          system: str = "Use the tools to answer the user.", max_steps: int = 8,
+                          token_budget: int = 4000, *, execute: Execute | None = None, watch: Watch | None = None,
+                          report: Report | None = None, safe: Collection[str] = ()) -> AgentResult:
+    """Do what run_agent does, with a model that is awaited, and with calls that run in other threads.
+
+    The calls of a reply run in order, or at once if each is of a tool named in `safe`; then `execute` must bear
+    several threads. `report` is told of each event, after its message was kept and `watch` was told.
+
+    If it is cancelled, what came back is kept, and the CancelledError goes on as any exception does, with the run so
+    far in its attribute `result`. A thread cannot be ended, so a call that was running goes on.
+    """
+    if not isinstance(task, str) or not isinstance(system, str):
+        raise ValueError("task and system must be text")
+    start = AgentResult("", None, 0, 0, [{"role": "system", "content": system}, {"role": "user", "content": task}])
+    return await continue_agent_async(start, model, registry, max_steps, token_budget,
+                                      execute=execute, watch=watch, report=report, safe=safe)
+
+
+async def continue_agent_async(result: AgentResult, model: AsyncModel, registry: ToolRegistry, max_steps: int,
+                               token_budget: int, *, execute: Execute | None = None, watch: Watch | None = None,
+                               report: Report | None = None, safe: Collection[str] = ()) -> AgentResult:
+    """Go on with a run that stopped, as continue_agent does, whichever of the two loops it began in."""
+    if max_steps < 1 or token_budget < 1 or isinstance(safe, str):
+        raise ValueError("max_steps and token_budget must be at least 1, and safe a collection of tool names")
+    if result.status == "done":
+        raise ValueError("this run is done; begin a new one with run_agent_async")
+    execute, report = refuse_errors(registry if execute is None else execute), report or (lambda event: None)
+    run, specs, outcomes = Run(result, None), registry.specs(), Outcomes()
+    run.watch, specs_tokens = reporting(run, report, watch), count_tokens(specs)
+    try:
+        try:
+            if result.status != WAITING:
+                run.close(INTERRUPTED, INTERRUPTED)
+            while True:
+                await answer_calls(run, execute, safe, report, outcomes)
+                if run.steps >= max_steps:
+                    return run.end("step_limit")
+                prompt = specs_tokens + run.chars // 4
+                if run.spent + prompt > token_budget:
+                    return run.end("token_budget")
+                reply = await model(list(run.copies), list(specs))
+                run.take(reply, prompt)
+                if not run.messages[-1]["tool_calls"]:
+                    return run.end(reply.stop_reason or "done")
+        except Stop as stop:
+            if stop.status != WAITING:
+                settle(run, outcomes)
+            return run.end(stop.status)
+    except BaseException as error:  # above all a CancelledError
+        with suppress(BaseException):  # `watch` may raise too; it is the first exception that goes on
+            settle(run, outcomes)
+        vars(error)["result"] = run.end("interrupted")
+        raise
+
+
+async def agent_events(run: Callable[..., Coroutine[Any, Any, AgentResult]], *args: Any,
+                       **options: Any) -> AsyncIterator[Event]:
+    """Yield the events of run_agent_async or continue_agent_async, called with these arguments, as they happen.
+
+    RunEnded is the last, unless an exception of the run goes on. Whoever leaves early, or is cancelled, cancels the
+    run, and what it had started is settled first.
+    """
+    import asyncio
+
+    events: asyncio.Queue[Event | None] = asyncio.Queue()
+    task = asyncio.ensure_future(run(*args, report=events.put_nowait, **options))
+    task.add_done_callback(lambda _: events.put_nowait(None))
+    try:
+        while event := await events.get():
+            yield event
+        yield RunEnded(await task)
+    except BaseException as error:
+        task.cancel()
+        try:
+            await task
+        except BaseException as ended:
+            vars(error).update(vars(ended))
+        raise
+
+
 # --- The demo -------------------------------------------------------------------------------------------------
 
 

@@ -20,6 +20,7 @@ from looplab.weave import AGENTLOOP
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, reads, writes
 
+UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 TAGS = {"agentloop", "draft", "whole", "exercise", "raises-exception", "predict", "setup"}
 
 
@@ -242,7 +243,7 @@ def homes() -> dict[str, int]:
     sections: dict[str, int] = {}
     for node in ast.parse(text[: text.index("# --- The demo")]).body:
         section = max([number for start, number in starts.items() if start < node.lineno], default=0)
-        for part in [node] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else ast.walk(node):
+        for part in [node] if isinstance(node, UNITS) else ast.walk(node):
             name = getattr(part, "asname", None) or getattr(part, "name", None) or getattr(part, "id", None)
             if name and not isinstance(getattr(part, "ctx", None), ast.Load):
                 sections.setdefault(name, section)
@@ -276,7 +277,7 @@ def it_does_not_paste_what_agentloop_holds(book: Book) -> Iterator[str]:
         if {"agentloop", "draft", "whole", "exercise"} & set(cell.metadata.get("tags", [])):
             continue
         for node in tree(cell).body:
-            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in homes():
+            if isinstance(node, UNITS) and node.name in homes():
                 yield f"cell {cell.id} defines {node.name} again; import it, or tag the cell draft"
 
 

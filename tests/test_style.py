@@ -17,6 +17,7 @@ import agentloop
 ROOT = Path(agentloop.__file__).parent
 SOURCE = Path(agentloop.__file__).read_text(encoding="utf-8")
 TREE = ast.parse(SOURCE)
+DOCUMENTED = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 CORE = re.split(r"\n# --- (?:6|The demo)", SOURCE)[0]
 PYTHON_FILES = [Path(agentloop.__file__), *sorted(ROOT.glob("tests/**/*.py")), *sorted(ROOT.glob("notebooks/**/*.py"))]
 NOTEBOOKS = sorted(path for path in ROOT.glob("notebooks/**/*.ipynb") if ".ipynb_checkpoints" not in path.parts)
@@ -41,7 +42,7 @@ def public_names():
     """Return the docstring of each public function, class and method of the module by its name."""
     docs = {}
     for node in TREE.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+        if isinstance(node, DOCUMENTED):
             docs[node.name] = ast.get_docstring(node)
         for inner in node.body if isinstance(node, ast.ClassDef) else ():
             if isinstance(inner, ast.FunctionDef) and not inner.name.startswith("__"):
@@ -67,7 +68,7 @@ def code_lines(source):
         if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING):
             lines.update(range(token.start[0], token.end[0] + 1))
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+        if isinstance(node, ast.Module | DOCUMENTED) and ast.get_docstring(node):
             lines.difference_update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
     return lines
 

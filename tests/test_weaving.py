@@ -50,7 +50,7 @@ def test_an_agentloop_cell_holds_whole_top_level_units(cell: Cell) -> None:
 def defined_names(cells: list[Cell]) -> set[str]:
     """Return the functions and classes that cells define."""
     units = ast.parse(weave.weave(cells)).body
-    return {unit.name for unit in units if isinstance(unit, (ast.FunctionDef, ast.ClassDef))}
+    return {unit.name for unit in units if isinstance(unit, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
 
 
 @pytest.mark.parametrize("notebook", BUILDING, ids=lambda notebook: notebook.stem)
