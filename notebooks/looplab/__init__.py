@@ -15,7 +15,7 @@ _HOME = {
     "check": "exercises", "hint": "exercises", "solution": "exercises", "progress": "exercises",
     "judge": "judging",
     "four_exits": "desk_runs", "need_an_agent": "need",
-    "approval_bench": "approval", "trace_viewer": "viewer",
+    "approval_bench": "approval", "trace_viewer": "viewer", "event_timeline": "timeline",
     "transcript_reader": "reader",
     "project_view": "diffs",
     "progress_bar": "eval_progress", "cost_explorer": "cost_bench", "chance_explorer": "chances",

@@ -11,13 +11,16 @@ CODING_TASK = "add(2, 3) returns -1. Find out why."
 DIAGNOSIS = "add in calculator.py returns a - b, so add(2, 3) is -1. It should return a + b. No file has been changed."
 
 
-def calculator_world() -> tuple[ToolRegistry, dict[str, str]]:
-    """Return a registry that can read, and the files of the repository by their paths."""
+def calculator_world(missing: type[Exception] = ToolFailure) -> tuple[ToolRegistry, dict[str, str]]:
+    """Return a registry that can read, and the files of the repository by their paths.
+
+    `missing` is what `read` raises for a path that is none of theirs.
+    """
     files = {"calculator.py": "def add(a, b):\n    return a - b\n"}
 
     def read(path: str) -> str:
         if path not in files:
-            raise ToolFailure(f"use read with path={min(files)!r}")
+            raise missing(f"use read with path={min(files)!r}")
         return files[path]
 
     registry = ToolRegistry()

@@ -6,7 +6,21 @@ from collections.abc import Iterator
 
 from agentloop import Json
 from looplab.cases import Exercise, try_answer
-from looplab.exercise_bank import nb_01, nb_02, nb_03, nb_04, nb_05, nb_06, nb_07, nb_08, nb_09, nb_11, nb_14, nb_16
+from looplab.exercise_bank import (
+    nb_01,
+    nb_02,
+    nb_03,
+    nb_04,
+    nb_05,
+    nb_06,
+    nb_07,
+    nb_08,
+    nb_09,
+    nb_11,
+    nb_13,
+    nb_14,
+    nb_16,
+)
 
 NOTEBOOKS = {
     "01_messages": nb_01.EXERCISES,
@@ -19,6 +33,7 @@ NOTEBOOKS = {
     "08_approval": nb_08.EXERCISES,
     "09_traces": nb_09.EXERCISES,
     "11_order_desk": nb_11.EXERCISES,
+    "13_async_loop": nb_13.EXERCISES,
     "14_a_real_project": nb_14.EXERCISES,
     "16_evals_and_cost": nb_16.EXERCISES,
 }
