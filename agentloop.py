@@ -1482,6 +1482,7 @@ async def answer_calls(run: Run, execute: Execute, safe: Collection[str], report
             for task in tasks:
                 task.cancel()  # a thread cannot be ended, but a call that waits for one never begins
 
+
 def settle(run: Run, outcomes: Outcomes) -> None:
     """Answer the open calls of a run that was broken off: what came back, or that it is unknown, or not run."""
     for call in open_calls(run.messages):
