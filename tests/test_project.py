@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import json
 import os
 import shutil
@@ -10,6 +12,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,8 +38,13 @@ from agentloop import (
     NOT_RUN,
     AgentResult,
     Json,
+    ModelReply,
+    RunEnded,
     ScriptedModel,
+    ToolEnded,
+    agent_events,
     asks,
+    async_model,
     call,
     check_messages,
     continue_agent,
@@ -45,13 +53,14 @@ from agentloop import (
     open_calls,
     recover,
     run_agent,
+    run_agent_async,
     to_json,
 )
 
 NOTEBOOK = NOTEBOOKS / "14_a_real_project.ipynb"
 KEY = "the owner's key is 7421"
 CELLS = """imports project-files find-file read-file edit-fault write-whole edit-file run-python run-tests project-tools
-six-edits verify was-made take-over""".split()
+six-edits verify was-made take-over watched loop-class harness-class session-class""".split()
 
 
 def run_cells(*ids: str) -> SimpleNamespace:
@@ -530,3 +539,121 @@ def test_calls_that_only_look_are_run_again_after_the_edit_before_them(root: Pat
     rest = continue_agent(owned, ScriptedModel([final("Mended.")]), nb.project_tools(root), 8, 4000)
     check_messages(rest.messages)
     assert rest.status == "done" and not open_calls(rest.messages) and NOT_RUN not in observations(rest)
+
+
+# --- At once, or in order ------------------------------------------------------------------------------------
+
+
+def lines_of(names: list[str], safe: set[str], folder: Path) -> str:
+    """Return what a front end sees of a run whose one reply asks for these tools."""
+    args = {"read": {"path": "calculator.py"}, "edit": EDIT.args}
+    calls = [call(f"c{i}", name, **args.get(name, {})) for i, name in enumerate(names)]
+    return str(asyncio.run(nb.watched(calculator_project(folder), [asks(*calls), final("Done.")], safe)))
+
+
+def test_an_edit_before_a_test_run_never_runs_beside_it(tmp_path: Path) -> None:
+    said = lines_of(["edit", "run_tests"], nb.SAFE, tmp_path)
+    assert said == "edit begins, edit ends, run_tests begins, run_tests ends, turn 1 is over, turn 2 is over"
+    assert "run_tests" not in nb.SAFE and "edit" not in nb.SAFE
+
+
+def test_one_call_that_is_not_safe_puts_the_whole_reply_in_order(tmp_path: Path) -> None:
+    assert lines_of(["read", "edit", "list"], nb.SAFE, tmp_path).startswith(
+        "read begins, read ends, edit begins, edit ends, list begins, list ends, turn 1 is over")
+
+
+def test_looks_alone_run_at_once_and_their_results_come_in_the_order_asked(tmp_path: Path) -> None:
+    assert lines_of(["read", "list", "read"], nb.SAFE, tmp_path).startswith(
+        "read begins, list begins, read begins, read ends, list ends, read ends, turn 1 is over")
+
+
+def test_a_front_end_that_watches_changes_nothing(root: Path) -> None:
+    watched = asyncio.run(results(agent_events(run_agent_async, PROJECT_TASK, async_model(ScriptedModel(mends())),
+                                               nb.project_tools(root), token_budget=10_000, safe=nb.SAFE)))
+    again = calculator_project(root / "again")
+    alone = run_agent(PROJECT_TASK, ScriptedModel(mends()), nb.project_tools(again), token_budget=10_000)
+    assert watched[-1] == RunEnded(alone)
+
+
+def test_an_edit_that_broke_off_in_the_stream_is_never_made(root: Path) -> None:
+    cut = ModelReply(tool_calls=[EDIT], stop_reason="truncated")
+    result = run_agent(PROJECT_TASK, ScriptedModel([cut]), nb.project_tools(root))
+    assert result.status == "truncated" and nb.read_file(root, "calculator.py") == CALCULATOR
+
+
+# --- Three owners --------------------------------------------------------------------------------------------
+
+
+async def results(events: Any) -> list[Any]:
+    """Return all events of a run."""
+    return [event async for event in events]
+
+
+def answered(owner: Any, task: str) -> Any:
+    """Run a task, and return the result of the run."""
+    return asyncio.run(results(owner.events(task)))[-1].result
+
+
+def counts_messages(messages: list[Json], specs: list[Json]) -> ModelReply:
+    """Answer with the number of messages that the model is shown."""
+    return final(str(len(messages)))
+
+
+@pytest.mark.parametrize("cell_id", ["loop-class", "harness-class", "session-class"])
+def test_each_owner_is_a_class_of_at_most_25_lines(cell_id: str) -> None:
+    cell = next(cell for cell in read_cells(NOTEBOOK) if cell.id == cell_id)
+    owner = next(node for node in ast.parse(cell.source).body if isinstance(node, ast.ClassDef))
+    assert owner.end_lineno and owner.end_lineno - owner.lineno < 25
+
+
+def test_the_loop_keeps_nothing_between_two_runs(root: Path) -> None:
+    loop = nb.Loop(ScriptedModel([counts_messages] * 2), nb.project_tools(root))
+    before = dict(vars(loop))
+    task = [{"role": "system", "content": "Go."}, {"role": "user", "content": "Go."}]
+    for _ in range(2):
+        assert asyncio.run(results(loop.events(task)))[-1].result.answer == "2"
+    assert vars(loop) == before and len(task) == 2
+
+
+def test_the_harness_keeps_messages_and_executions_over_its_runs(root: Path) -> None:
+    script = [asks(EDIT, call("r1", "read", path="calculator.py")), final("Mended."), counts_messages]
+    harness = nb.Harness(ScriptedModel(script), nb.project_tools(root))
+    assert answered(harness, "Mend add.").answer == "Mended."
+    assert answered(harness, "How long is the list?").answer == "7"
+    check_messages(harness.messages)
+    assert [asked.name for asked in harness.executed] == ["edit", "read"] and len(harness.messages) == 8
+
+
+def test_who_leaves_a_run_early_leaves_a_list_that_goes_on(root: Path) -> None:
+    harness = nb.Harness(ScriptedModel([asks(EDIT, call("t1", "run_tests")), counts_messages]), nb.project_tools(root))
+
+    async def leave() -> None:
+        async with aclosing(harness.events("Mend add.")) as events:
+            async for event in events:
+                if isinstance(event, ToolEnded):
+                    break
+
+    asyncio.run(leave())
+    check_messages(harness.messages)
+    assert harness.messages[-1]["content"] in (NOT_RUN, INTERRUPTED)
+    assert answered(harness, "How long is the list?").answer == "6"
+    check_messages(harness.messages)
+
+
+def test_the_session_goes_on_in_another_process_and_its_file_holds_the_list(root: Path) -> None:
+    path = root.parent / "journal.jsonl"
+    for i, script in enumerate([[asks(EDIT), final("Mended.")], [counts_messages], [counts_messages]]):
+        session = nb.Session(path, ScriptedModel(script), nb.project_tools(root), root)
+        answer = answered(session, "Go on.").answer
+        assert answer == ["Mended.", "6", "8"][i]
+        assert recover(path).messages == session.harness.messages
+        check_messages(session.harness.messages)
+
+
+@pytest.mark.parametrize("made", [0, 1], ids=["before the edit", "after the edit"])
+def test_a_session_settles_what_a_crash_left_open_before_it_goes_on(root: Path, made: int) -> None:
+    _, path = crashed(root, EDIT, made=made)
+    session = nb.Session(path, ScriptedModel([counts_messages]), nb.project_tools(root), root)
+    assert nb.verify(root)
+    assert answered(session, "And now?").answer == "5"
+    check_messages(recover(path).messages)
