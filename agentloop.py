@@ -1348,6 +1348,290 @@ def explain(result: AgentResult | Trace, goals: dict[str, Callable[[Any], object
     return f"{said}: {', '.join(reached)}" if reached else said
 
 
+# --- 10 · Real models · notebooks/10_real_models.ipynb --------------------------------------------------------
+
+
+def accepted(text: str) -> str:
+    """Return a name or an id in letters that providers accept; what they refuse becomes its number: a.b is a_2eb.
+
+    A model may invent any name, and each server writes ids of its own kind; two that differ stay different.
+    Source: Anthropic, "Define tools"; OpenAI, "Create chat completion", tools.
+    """
+    return re.sub("[^a-zA-Z0-9_-]", lambda refused: f"_{ord(refused[0]):x}", text) or "_"
+
+
+def object_args(asked: Json) -> Json:
+    """Return the arguments of a recorded call, or {} where the model wrote no object; its error says what it wrote."""
+    return asked["args"] if isinstance(asked["args"], dict) else {}
+
+
+def sendable(request: Any) -> Any:
+    """Return a copy of a request with each half of a surrogate pair, which UTF-8 cannot write, replaced by "?"."""
+    return decode(encode(request).encode("utf-8", "replace").decode("utf-8"))[0]
+
+
+def anthropic_blocks(message: Json) -> list[Json]:
+    """Return a message as content blocks of Anthropic's: a result, or text, which must not be blank, and calls."""
+    content = message["content"]
+    if message["role"] == "tool":
+        result = {"type": "tool_result", "tool_use_id": accepted(message["tool_call_id"]), "content": content}
+        return [result | {"is_error": True} if content.startswith("ERROR:") else result]
+    blocks: list[Json] = [{"type": "text", "text": content}] if content.strip() else []
+    for c in message.get("tool_calls", []):
+        name = accepted(c["name"])[:64]
+        blocks.append({"type": "tool_use", "id": accepted(c["id"]), "name": name, "input": object_args(c)})
+    return blocks
+
+
+def to_anthropic(messages: list[Json], specs: list[Json]) -> Json:
+    """Return what Anthropic's Messages API is asked: the system text apart, and turns of user and assistant.
+
+    All results of a reply travel in one user message, before any text. A list that ends with a reply, as after one
+    that was cut off, gets a last word from the user. Source: Anthropic, "Handle tool calls", "Parallel tool use".
+    """
+    turns: list[Json] = []
+    for message in messages:
+        role = "assistant" if message["role"] == "assistant" else "user"
+        blocks = anthropic_blocks(message) if message["role"] != "system" else []
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    if turns and turns[-1]["role"] == "assistant":
+        turns.append({"role": "user", "content": [{"type": "text", "text": "Go on."}]})
+    system = "\n\n".join(m["content"] for m in messages if m["role"] == "system" and m["content"].strip())
+    tools = [{"name": s["name"], "description": s["description"], "input_schema": s["parameters"]} for s in specs]
+    request: Json = {"system": system, "messages": turns, "tools": tools}
+    return {key: sendable(value) for key, value in request.items() if value}
+
+
+def read_call(call_id: Any, name: Any, raw: Any) -> ToolCall:
+    """Return a call with its arguments decoded, which come as JSON text, as text encoded once more, or as an object.
+
+    No arguments at all are {}. Those that are not JSON stay text, and the call's `error` shows their beginning.
+    Source: OpenAI, "Create chat completion": the model does not always generate valid JSON.
+    """
+    args = {} if raw is None else raw
+    for _ in range(2):
+        if isinstance(args, str):
+            args = {} if args.strip() in ("", "null") else decoded(args)
+    if args is None:
+        return ToolCall(call_id, name, raw, f"arguments are not JSON: {raw[:200]}{'…' if len(raw) > 200 else ''}")
+    return ToolCall(call_id, name, args)
+
+
+STOP_REASONS = {
+    "max_tokens": "truncated",
+    "model_context_window_exceeded": "truncated",
+    "length": "truncated",
+    "refusal": "refused",
+    "content_filter": "refused",
+}
+
+
+def read_reply(text: str, calls: list[ToolCall], usage: Usage | None, stop_reason: Any) -> ModelReply:
+    """Return a reply with the provider's stop reason in the loop's words: "" where calls alone decide.
+
+    That is so for tool_use, end_turn and their like, even where they disagree with the calls. A reply with no text
+    and no call is an "empty_reply". Source: Anthropic, "Handling stop reasons"; OpenAI, `finish_reason`.
+    """
+    empty = "" if text.strip() or calls else "empty_reply"
+    return ModelReply(text, calls, usage, STOP_REASONS.get(stop_reason, empty))
+
+
+def from_anthropic(response: Any) -> ModelReply:
+    """Return the reply in a response of Anthropic's: its text blocks, and its calls.
+
+    Other blocks, like thinking, are not kept. Tokens read from a cache or written to it are not in `input_tokens`,
+    and are counted as prompt here. Source: Anthropic, "Prompt caching".
+    """
+    text = "".join(block.text for block in response.content if block.type == "text")
+    calls = [read_call(block.id, block.name, block.input) for block in response.content if block.type == "tool_use"]
+    used = response.usage
+    cached = [getattr(used, f"cache_{kind}_input_tokens", None) or 0 for kind in ("read", "creation")]
+    return read_reply(text, calls, Usage(used.input_tokens + sum(cached), used.output_tokens), response.stop_reason)
+
+
+def check_key(client: Any) -> None:
+    """Raise ValueError if the key of a client begins or ends with white space, like one that was read from a file.
+
+    A request cannot hold a line end there, and the error of the client would quote it, key and all.
+    """
+    key = getattr(client, "api_key", None)
+    if isinstance(key, str) and key != key.strip():
+        raise ValueError("the client's api_key begins or ends with white space; strip it")
+
+
+def anthropic_model(client: Any, model: str, max_tokens: int = 4096, **options: Any) -> Model:
+    """Return a model that asks Anthropic's Messages API, through its client or the one for Bedrock.
+
+    A reply longer than `max_tokens` is cut off, which ends the run; `options` go to the API as they are. The client
+    holds the key and the address, and retries by itself: give it max_retries=0 where with_retries does that.
+    """
+    check_key(client)
+
+    def ask(messages: list[Json], specs: list[Json]) -> ModelReply:
+        check_messages(messages)
+        request = to_anthropic(messages, specs)
+        return from_anthropic(client.messages.create(model=model, max_tokens=max_tokens, **request, **options))
+
+    return ask
+
+
+def openai_message(message: Json) -> Json:
+    """Return a message as OpenAI's API wants it: arguments as JSON text, and no empty list of calls."""
+    if message["role"] == "tool":
+        return {key: message[key] for key in ("role", "tool_call_id", "content")}
+    asked = []
+    for c in message.get("tool_calls", []):
+        function = {"name": accepted(c["name"])[:64], "arguments": encode(object_args(c))}
+        asked.append({"id": c["id"], "type": "function", "function": function})
+    plain = {"role": message["role"], "content": message["content"]}
+    return plain | {"tool_calls": asked} if asked else plain
+
+
+def to_openai(messages: list[Json], specs: list[Json]) -> Json:
+    """Return what OpenAI's Chat Completions API is asked; a reply that was empty is left out.
+
+    The API wants "properties" even where there are none. Source: OpenAI, "Function calling".
+    """
+    said = [m for m in messages if m["role"] != "assistant" or m["tool_calls"] or m["content"].strip()]
+    empty = {"type": "object", "properties": {}}
+    tools = [{"type": "function", "function": spec | {"parameters": empty | spec["parameters"]}} for spec in specs]
+    request: Json = {"messages": [openai_message(m) for m in said], "tools": tools}
+    return {key: sendable(value) for key, value in request.items() if value}
+
+
+def from_openai(response: Any) -> ModelReply:
+    """Return the reply in a response of OpenAI's, or of a server that is compatible and leaves fields out.
+
+    `prompt_tokens` holds what was read from a cache already. Source: OpenAI, "Prompt caching", "Refusals".
+    """
+    if not getattr(response, "choices", None):
+        raise ValueError("the server sent no choices, so there is no reply")
+    choice, used = response.choices[0], getattr(response, "usage", None)
+    message, refusal = choice.message, getattr(choice.message, "refusal", None)
+    calls = [
+        read_call(getattr(c, "id", None), c.function.name, getattr(c.function, "arguments", None))
+        for c in getattr(message, "tool_calls", None) or []
+    ]
+    text = getattr(message, "content", None) or refusal or ""
+    usage = Usage(used.prompt_tokens, used.completion_tokens or 0) if used and used.prompt_tokens else None
+    return read_reply(text, calls, usage, "refusal" if refusal else getattr(choice, "finish_reason", None))
+
+
+def openai_model(client: Any, model: str, **options: Any) -> Model:
+    """Return a model that asks OpenAI's Chat Completions API, or a server compatible with it, like Ollama or vLLM.
+
+    `options` go to the API as they are, like max_completion_tokens. The client holds the key and the address, and
+    retries by itself: give it max_retries=0 where with_retries does that.
+    """
+    check_key(client)
+
+    def ask(messages: list[Json], specs: list[Json]) -> ModelReply:
+        check_messages(messages)
+        return from_openai(client.chat.completions.create(model=model, **to_openai(messages, specs), **options))
+
+    return ask
+
+
+Complete = Callable[[list[Json]], str]
+
+BAD_REPLY = 'reply must be JSON with "tool" and "args", or with "final".'
+JSON_RULES = """Reply with one JSON object and nothing else.
+To use a tool: {"tool": "its name", "args": {"argument": "value"}}
+To finish: {"final": "your answer"}
+The tools:"""
+
+
+def json_texts(message: Json) -> Iterable[str]:
+    """Yield what a message says to a model that speaks JSON text."""
+    if message["role"] != "assistant":
+        yield message["content"]
+    elif not message["tool_calls"]:
+        yield encode({"final": message["content"]})
+    else:
+        yield message["content"]
+        for c in message["tool_calls"]:
+            yield c["args"] if c.get("error") == BAD_REPLY else encode({"tool": c["name"], "args": c["args"]})
+
+
+def to_json_text(messages: list[Json], specs: list[Json]) -> list[Json]:
+    """Return the list for a model that knows no tools: they are in the system text, and observations are the user's.
+
+    What follows in one role is joined, for many models want user and assistant in turn.
+    """
+    tools = [f"{s['name']}: {s['description']} Its args: {encode(s['parameters'])}" for s in specs]
+    rules = {"role": "system", "content": "\n".join([JSON_RULES, *tools])}
+    turns: list[Json] = []
+    systems = [m for m in messages if m["role"] == "system"]
+    for message in [*systems, rules, *(m for m in messages if m["role"] != "system")]:
+        role = "user" if message["role"] == "tool" else message["role"]
+        text = "\n".join(filter(str.strip, json_texts(message)))
+        if text and turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += f"\n{text}"
+        elif text:
+            turns.append({"role": role, "content": text})
+    said: list[Json] = sendable(turns)
+    return said
+
+
+def first_object(text: str) -> tuple[Json, str]:
+    """Return the first JSON object in a text, and what stands before it; {} if there is none.
+
+    One inside a list, or inside an object that was cut off, is not what the model meant to say.
+    """
+    for found in re.finditer(r'("\s*:\s*|\[\s*)?{', text):
+        if found[1]:
+            break
+        with suppress(ValueError, RecursionError):
+            return decode(text, found.end() - 1)[0], text[: found.end() - 1]
+    return {}, text
+
+
+def from_json_text(text: str) -> ModelReply:
+    """Return the reply in a text: the first JSON object in it, whatever fence or prose stands around.
+
+    One with "tool" acts; what it says beside, before the object and under "final", is kept as its text. What follows
+    is not read: models like to write the observation too. A text without such an object becomes a call with an
+    error, so that the model is told and the run goes on.
+    """
+    data, before = first_object(text)
+    name, answer = data.get("tool"), data.get("final")
+    said = answer if isinstance(answer, str) else "" if answer is None else encode(answer)
+    if name and isinstance(name, str):
+        prose = re.sub(r"```\w*\s*$", "", before).strip()
+        return ModelReply("\n".join(filter(None, [prose, said])), [read_call("", name, data.get("args"))])
+    if not name and answer is not None:
+        return read_reply(said, [], None, "")
+    raw: Any = text  # arguments that are no object enter the list as they are
+    return ModelReply("", [ToolCall("", "bad_reply", raw, BAD_REPLY)])
+
+
+def bad_in_a_row(messages: list[Json]) -> int:
+    """Count the last replies in a list that were no JSON."""
+    replies = [message for message in messages if message["role"] == "assistant"]
+    is_bad = [any(c.get("error") == BAD_REPLY for c in reply["tool_calls"]) for reply in replies]
+    return len(list(takewhile(bool, reversed(is_bad))))
+
+
+def json_text_model(complete: Complete, max_bad: int = 3) -> Model:
+    """Return a model made of `complete`, which is given messages of system, user and assistant and returns text.
+
+    So any model that writes text can call tools. After `max_bad` bad replies in a row the run ends with "bad_reply".
+    """
+    if max_bad < 1:
+        raise ValueError("max_bad must be at least 1")
+
+    def ask(messages: list[Json], specs: list[Json]) -> ModelReply:
+        check_messages(messages)
+        if bad_in_a_row(messages) >= max_bad:
+            raise Stop("bad_reply", f"{max_bad} replies in a row were not the JSON that was asked for")
+        return from_json_text(complete(to_json_text(messages, specs)) or "")
+
+    return ask
+
+
 # --- 13 · Async loop · notebooks/13_async_loop.ipynb ----------------------------------------------------------
 
 from collections.abc import AsyncIterator, Awaitable, Coroutine

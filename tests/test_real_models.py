@@ -1,0 +1,489 @@
+"""Section 10: the adapters, with clients that need no network; tests/test_wire.py has those of the providers."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from adapter_cases import ANTHROPIC, JSON_TEXT, OPENAI, AdapterCases, Link, ToolCallingCases, model_of
+from looplab.provider import (
+    BusyError,
+    Provider,
+    Refusal,
+    StatusError,
+    anthropic_refusal,
+    as_objects,
+    client_of,
+    in_order,
+    openai_refusal,
+)
+from support import observations, replies, run, takes, tool
+
+from agentloop import (
+    BAD_REPLY,
+    JSON_RULES,
+    Json,
+    ModelReply,
+    ToolCall,
+    Usage,
+    anthropic_model,
+    check_messages,
+    continue_agent,
+    explain,
+    final,
+    from_anthropic,
+    from_json_text,
+    from_openai,
+    json_text_model,
+    load_checkpoint,
+    openai_model,
+    save_checkpoint,
+    to_anthropic,
+    to_json_text,
+    to_openai,
+    weather_script,
+    weather_world,
+    with_retries,
+)
+
+TEXT = takes(q="string")
+FENCE = "`" * 3
+
+
+def link_of(kind: str) -> Link:
+    provider = Provider(in_order([]))
+    return Link(kind, provider, model_of(kind, client_of(provider)))
+
+
+class TestJsonText(AdapterCases):
+    @pytest.fixture
+    def link(self) -> Link:
+        return link_of(JSON_TEXT)
+
+
+class TestAdapters(ToolCallingCases):
+    @pytest.fixture(params=[ANTHROPIC, OPENAI])
+    def link(self, request: pytest.FixtureRequest) -> Link:
+        return link_of(request.param)
+
+
+# --- Both ways to the providers -------------------------------------------------------------------------------
+
+
+def user(text: str) -> Json:
+    return {"role": "user", "content": text}
+
+
+def asked(*calls: Json, text: str = "") -> Json:
+    return {"role": "assistant", "content": text, "tool_calls": list(calls)}
+
+
+def one(call_id: str, name: str = "t", args: Any = None, **rest: Any) -> Json:
+    return {"id": call_id, "name": name, "args": {} if args is None else args, **rest}
+
+
+def result_of(call_id: str, content: str, name: str = "t") -> Json:
+    return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
+
+
+SYSTEM = {"role": "system", "content": "s"}
+
+
+def anthropic_answer(content: list[Json], stop_reason: str = "end_turn", **usage: Any) -> Any:
+    """Return a response of Anthropic's client."""
+    used = {"input_tokens": 10, "output_tokens": 2} | usage
+    return as_objects({"content": content, "stop_reason": stop_reason, "usage": used})
+
+
+def openai_answer(*calls: Json, content: str | None = None, finish: str = "tool_calls", **rest: Any) -> Any:
+    """Return a response of OpenAI's client; a call is given by its function and perhaps its id."""
+    tool_calls = [{"id": "c1", "type": "function"} | asked for asked in calls]
+    message = {"role": "assistant", "content": content, "tool_calls": tool_calls} | rest
+    return as_objects({"choices": [{"finish_reason": finish, "message": message}]})
+
+
+def function(arguments: Any, name: str = "t") -> Json:
+    return {"function": {"name": name, "arguments": arguments}}
+
+
+def test_the_system_text_goes_apart_and_all_results_of_a_reply_travel_in_one_message():
+    messages = [SYSTEM, user("go"), asked(one("a"), one("b")), result_of("a", "1"), result_of("b", "ERROR: no")]
+    request = to_anthropic(messages, [])
+    assert list(request) == ["system", "messages"] and request["system"] == "s"
+    assert [turn["role"] for turn in request["messages"]] == ["user", "assistant", "user"]
+    assert request["messages"][2]["content"] == [
+        {"type": "tool_result", "tool_use_id": "a", "content": "1"},
+        {"type": "tool_result", "tool_use_id": "b", "content": "ERROR: no", "is_error": True},
+    ]
+
+
+def test_a_result_that_only_quotes_an_error_is_none():
+    messages = [user("go"), asked(one("a")), result_of("a", '"ERROR: of the tool\'s own words"')]
+    assert "is_error" not in to_anthropic(messages, [])["messages"][2]["content"][0]
+
+
+def test_text_comes_after_the_results():
+    messages = [user("go"), asked(one("a")), result_of("a", "1"), user("and hurry")]
+    turns = to_anthropic(messages, [])["messages"]
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
+    assert [block["type"] for block in turns[2]["content"]] == ["tool_result", "text"]
+
+
+@pytest.mark.parametrize("blank", ["", "  \n"])
+def test_blank_text_is_left_out_and_so_is_a_reply_that_has_nothing_else(blank):
+    messages = [user("go"), asked(one("a"), text=blank), result_of("a", "1"), asked(text=blank), user(blank)]
+    turns = to_anthropic(messages, [])["messages"]
+    assert [[block["type"] for block in turn["content"]] for turn in turns] == [["text"], ["tool_use"], ["tool_result"]]
+    assert [message["role"] for message in to_openai(messages, [])["messages"]] == ["user", "assistant", "tool", "user"]
+    assert "system" not in to_anthropic([{"role": "system", "content": blank}, user("go")], [])
+
+
+def test_a_list_that_ends_with_a_reply_gets_a_last_word_from_the_user():
+    turns = to_anthropic([user("go"), asked(text="It is")], [])["messages"]
+    assert [turn["role"] for turn in turns] == ["user", "assistant", "user"]
+
+
+def test_tools_go_out_as_each_provider_wants_them_and_no_empty_list_of_them():
+    registry = tool(lambda: 1, {"type": "object"}, name="ping")
+    parameters = {"type": "object", "properties": {}}
+    assert to_anthropic([user("go")], registry.specs())["tools"] == [
+        {"name": "ping", "description": "A tool.", "input_schema": {"type": "object"}}
+    ]
+    assert to_openai([user("go")], registry.specs())["tools"] == [
+        {"type": "function", "function": {"name": "ping", "description": "A tool.", "parameters": parameters}}
+    ]
+    assert "tools" not in to_anthropic([user("go")], []) and "tools" not in to_openai([user("go")], [])
+
+
+def test_openai_gets_arguments_as_json_text_no_null_and_no_empty_list_of_calls():
+    messages = [SYSTEM, user("go"), asked(one("c1", args={"city": "Malmö"})), result_of("c1", "null"), asked(text="ok")]
+    sent = to_openai(messages, [])["messages"]
+    assert sent == [
+        SYSTEM,
+        user("go"),
+        {"role": "assistant", "content": "", "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "t", "arguments": '{"city": "Malmö"}'}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": "null"},
+        {"role": "assistant", "content": "ok"},
+    ]
+
+
+def test_arguments_survive_the_way_out_and_back():
+    args = {"city": "Malmö", "n": [1, None]}
+    sent = to_openai([user("go"), asked(one("a", args=args))], [])["messages"][1]["tool_calls"]
+    assert from_openai(openai_answer(*sent)).tool_calls == [ToolCall("a", "t", args)]
+
+
+@pytest.mark.parametrize("args", ["{city: 'Oslo'}", ["Oslo"], 7, None])
+def test_a_call_whose_arguments_were_no_object_goes_out_with_none(args):
+    messages = [user("go"), asked({"id": "a", "name": "t", "args": args}), result_of("a", "ERROR: arguments")]
+    assert to_anthropic(messages, [])["messages"][1]["content"][0]["input"] == {}
+    assert to_openai(messages, [])["messages"][1]["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+def test_two_ids_that_differ_in_refused_letters_stay_different():
+    messages = [user("go"), asked(one("t:0"), one("t.0")), result_of("t:0", "1"), result_of("t.0", "2")]
+    turns = to_anthropic(messages, [])["messages"]
+    ids = [block["id"] for block in turns[1]["content"]]
+    assert len(set(ids)) == 2 and ids == [block["tool_use_id"] for block in turns[2]["content"]]
+    assert [c["id"] for c in to_openai(messages, [])["messages"][1]["tool_calls"]] == ["t:0", "t.0"]
+
+
+def test_what_goes_out_is_a_copy():
+    messages, specs = [user("go"), asked(one("a", args={"q": [1]})), result_of("a", "1")], tool(lambda: 1).specs()
+    before = json.dumps([messages, specs])
+    for request in (to_anthropic(messages, specs), to_openai(messages, specs)):
+        request["tools"][0].clear()
+        for message in request["messages"]:
+            message.clear()
+    to_anthropic(messages, specs)["messages"][1]["content"][0]["input"]["q"].append(2)
+    assert json.dumps([messages, specs]) == before
+
+
+@pytest.mark.parametrize("arguments", ["", "   ", None, "null", "{}", '""', '"null"', {}])
+def test_no_arguments_are_an_empty_object(arguments):
+    assert from_openai(openai_answer(function(arguments))).tool_calls == [ToolCall("c1", "t", {})]
+    block = {"type": "tool_use", "id": "c1", "name": "t", "input": arguments}
+    assert from_anthropic(anthropic_answer([block])).tool_calls == [ToolCall("c1", "t", {})]
+
+
+def test_arguments_that_are_missing_are_an_empty_object():
+    assert from_openai(openai_answer({"function": {"name": "t"}})).tool_calls == [ToolCall("c1", "t", {})]
+
+
+def test_arguments_that_were_encoded_twice_are_decoded_twice_and_not_more_often():
+    twice = json.dumps(json.dumps({"city": "Malmö"}))
+    assert from_openai(openai_answer(function(twice))).tool_calls[0].args == {"city": "Malmö"}
+    assert from_openai(openai_answer(function(json.dumps(twice)))).tool_calls[0].args == json.dumps({"city": "Malmö"})
+
+
+def test_a_call_that_cannot_be_decoded_is_observed_and_the_good_ones_beside_it_run():
+    calls = [function("{city: 'Oslo'}"), function('{"city": "Oslo"}'), function('["Oslo"]'), function('{"city": NaN}')]
+    script = iter([from_openai(openai_answer(*calls)), final("ok")])
+    ran: list[str] = []
+    registry = tool(lambda city: ran.append(city) or city, takes(city="string"))
+    result = run(lambda messages, specs: next(script), registry)
+    assert ran == ["Oslo"] and result.answer == "ok"
+    assert observations(result)[:3] == [
+        "ERROR: arguments are not JSON: {city: 'Oslo'}",
+        '"Oslo"',
+        'ERROR: arguments must be a JSON object. t expects {"city": {"type": "string"}}',
+    ]
+    assert observations(result)[3].startswith("ERROR: arguments are not JSON")
+    assert openai_refusal({"model": "m"} | to_openai(result.messages, [])) is None
+    assert anthropic_refusal({"model": "m", "max_tokens": 1} | to_anthropic(result.messages, [])) is None
+
+
+def test_raw_arguments_are_shortened_in_the_observation_and_whole_in_the_list():
+    raw = "{city: " + "x" * 5000
+    bad = from_openai(openai_answer(function(raw))).tool_calls[0]
+    assert bad.args == raw and bad.error == f"arguments are not JSON: {raw[:200]}…"
+
+
+def test_calls_alone_decide_where_the_stop_reason_says_otherwise():
+    assert from_openai(openai_answer(content="hm", finish="tool_calls")) == ModelReply("hm")
+    assert from_openai(openai_answer(function("{}"), finish="stop")).tool_calls == [ToolCall("c1", "t", {})]
+    block = {"type": "tool_use", "id": "a", "name": "t", "input": {}}
+    assert len(from_anthropic(anthropic_answer([block], "end_turn")).tool_calls) == 1
+    assert from_anthropic(anthropic_answer([{"type": "text", "text": "hm"}], "tool_use")).stop_reason == ""
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [
+    ("end_turn", ""), ("tool_use", ""), ("stop_sequence", ""), ("pause_turn", ""), ("a_new_one", ""), (None, ""),
+    ("max_tokens", "truncated"), ("model_context_window_exceeded", "truncated"), ("refusal", "refused"),
+])
+def test_stop_reasons_of_anthropic_are_read(theirs, ours):
+    assert from_anthropic(anthropic_answer([{"type": "text", "text": "hm"}], theirs)).stop_reason == ours
+
+
+@pytest.mark.parametrize(("theirs", "ours"), [
+    ("stop", ""), ("tool_calls", ""), ("function_call", ""), (None, ""),
+    ("length", "truncated"), ("content_filter", "refused"),
+])
+def test_stop_reasons_of_openai_are_read(theirs, ours):
+    assert from_openai(openai_answer(content="hm", finish=theirs)).stop_reason == ours
+
+
+def test_a_refusal_beside_no_content_is_a_refused_reply_with_its_text():
+    refused = openai_answer(finish="stop", refusal="I will not.")
+    assert from_openai(refused) == ModelReply("I will not.", stop_reason="refused")
+
+
+def test_text_blocks_are_joined_and_others_are_not_kept():
+    blocks = [{"type": "thinking", "thinking": "…", "signature": "s"}, {"type": "text", "text": "It is "},
+              {"type": "text", "text": "86."}]
+    assert from_anthropic(anthropic_answer(blocks)).content == "It is 86."
+
+
+def test_tokens_of_the_cache_count_as_prompt():
+    cached = anthropic_answer([], cache_read_input_tokens=500, cache_creation_input_tokens=None)
+    assert from_anthropic(cached).usage == Usage(510, 2)
+    assert from_anthropic(anthropic_answer([], cache_creation_input_tokens=30)).usage == Usage(40, 2)
+
+
+@pytest.mark.parametrize("usage", [None, {"prompt_tokens": None, "completion_tokens": None},
+                                   {"prompt_tokens": 0, "completion_tokens": 0}])
+def test_a_server_that_counts_no_tokens_leaves_the_estimate(usage):
+    answer = openai_answer(content="hm")
+    answer.usage = as_objects(usage)
+    assert from_openai(answer).usage is None
+
+
+@pytest.mark.parametrize("response", [SimpleNamespace(), SimpleNamespace(choices=None), SimpleNamespace(choices=[])])
+def test_an_answer_without_choices_is_a_sentence(response):
+    with pytest.raises(ValueError, match="the server sent no choices, so there is no reply"):
+        from_openai(response)
+
+
+def test_a_compatible_server_may_leave_out_everything_but_the_choice():
+    bare = as_objects({"choices": [{"message": {"tool_calls": [{"function": {"name": "t"}}]}}]})
+    assert from_openai(bare) == ModelReply("", [ToolCall(None, "t", {})])
+
+
+OPEN_CALL = [SYSTEM, user("go"), asked(one("a"))]
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
+def test_a_list_that_a_provider_would_refuse_is_a_sentence_before_anything_is_sent(kind):
+    link = link_of(kind)
+    with pytest.raises(ValueError, match="the call 'a' has no observation"):
+        link.model(OPEN_CALL, [])
+    assert link.provider.requests == []
+
+
+def test_options_go_to_the_api_as_they_are():
+    given: list[Json] = []
+    create = lambda **request: given.append(request) or anthropic_answer([])  # noqa: E731
+    client = SimpleNamespace(messages=SimpleNamespace(create=create))
+    anthropic_model(client, "m", max_tokens=7, temperature=0)([user("go")], [])
+    assert {key: given[0][key] for key in ("model", "max_tokens", "temperature")} == {
+        "model": "m", "max_tokens": 7, "temperature": 0}
+    create = lambda **request: given.append(request) or openai_answer(content="hm")  # noqa: E731
+    client = SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+    openai_model(client, "m", max_completion_tokens=7)([user("go")], [])
+    assert (given[1]["model"], given[1]["max_completion_tokens"]) == ("m", 7)
+
+
+@pytest.mark.parametrize("make", [anthropic_model, openai_model])
+def test_a_key_with_white_space_around_it_is_refused_before_an_error_can_quote_it(make):
+    for key in ("sk-secret\n", " sk-secret"):
+        with pytest.raises(ValueError, match="begins or ends with white space") as caught:
+            make(SimpleNamespace(api_key=key), "m")
+        assert "secret" not in str(caught.value)
+    for key in ("sk-secret", None, lambda: "a token that is made when it is needed"):
+        make(SimpleNamespace(api_key=key), "m")
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
+def test_a_busy_provider_is_asked_again_and_one_that_refuses_is_not(kind):
+    link = link_of(kind)
+    slept: list[float] = []
+    patient = with_retries(link.model, on=(BusyError,), sleep=slept.append, jitter=lambda: 0)
+    link.provider.answer = in_order([Refusal(429), Refusal(529), Refusal(503), *weather_script()])
+    registry, ran = weather_world()
+    assert run(patient, registry, max_steps=3).answer == "It is 86.0 F in Pune."
+    assert slept == [1, 2, 4] and ran == ["get_weather(Pune)", "c_to_f(30)"]
+    link.provider.answer = in_order([Refusal(400, "bad"), *weather_script()])
+    with pytest.raises(StatusError, match="400: bad"):
+        run(patient, registry)
+    assert slept == [1, 2, 4]
+
+
+# --- JSON text ------------------------------------------------------------------------------------------------
+
+
+def in_turn(*texts: str | None) -> tuple[Any, list[list[Json]]]:
+    """Return a `complete` that writes these texts, and what it is shown."""
+    shown: list[list[Json]] = []
+    steps = iter(texts)
+
+    def complete(messages: list[Json]) -> Any:
+        shown.append(messages)
+        return next(steps)
+
+    return complete, shown
+
+
+ACT = '{"tool": "t", "args": {"q": "x"}}'
+
+
+@pytest.mark.parametrize("text", [
+    ACT,
+    f"{FENCE}json\n{ACT}\n{FENCE}",
+    f"{FENCE}\n{ACT}",
+    f"Sure, I will look.\n{ACT}",
+    f"The call: {ACT}",
+    f"{{city}} is not needed. {ACT}",
+    f"{ACT}\n\nReferences: [1] and {{see docs}}",
+    f'{ACT}\n{{"tool": "u", "args": {{}}}}',
+    f"{ACT}\nObservation: 7",
+    '{"tool": "t", "args": "{\\"q\\": \\"x\\"}"}',
+    '{"tool": "t", "args": {"q": "x"}, "final": null}',
+])
+def test_the_first_object_in_a_text_is_the_call(text):
+    reply = from_json_text(text)
+    assert [(c.name, c.args, c.error) for c in reply.tool_calls] == [("t", {"q": "x"}, None)]
+    assert reply.stop_reason == ""
+
+
+@pytest.mark.parametrize(("text", "answer"), [
+    ('{"final": "It is 5."}', "It is 5."),
+    (f'{FENCE}json\n{{"final": "It is 5."}}\n{FENCE}', "It is 5."),
+    ('So: {"final": "It is 5."} Bye.', "It is 5."),
+    ('{"final": 42}', "42"),
+    ('{"final": ["a", "é"]}', '["a", "é"]'),
+    ('{"tool": null, "args": null, "final": "It is 5."}', "It is 5."),
+    ('{"tool": "", "final": "It is 5."}', "It is 5."),
+])
+def test_an_object_with_final_is_the_answer(text, answer):
+    assert from_json_text(text) == ModelReply(answer)
+
+
+def test_an_object_with_both_keys_acts_and_keeps_the_text():
+    both = '{"tool": "t", "args": {"q": "x"}, "final": "It is 5."}'
+    assert from_json_text(both) == ModelReply("It is 5.", [ToolCall("", "t", {"q": "x"})])
+    assert from_json_text(f"I look. {both}").content == "I look.\nIt is 5."
+
+
+def test_prose_before_the_object_is_kept_as_the_text_of_the_reply():
+    assert from_json_text(f"I will look.\n{FENCE}json\n{ACT}\n{FENCE}").content == "I will look."
+
+
+@pytest.mark.parametrize("text", [
+    "", "   ", "It is 5.", "null", "42", '"final"', "[]", "{}", '{"answer": 5}', '{"args": {"q": "x"}}', '{"tool": 5}',
+    '{"final": null}', '{"tool": "t", "args": {"q": "x"', f"[{ACT}, {ACT}]", f"{FENCE}json\n[\n  {ACT}\n]\n{FENCE}",
+    f'{{"tool": "u", "args": {ACT}, "x', f'{{"steps": [{ACT}', "{" * 3000, "[" * 100_000, '{"a":' * 100_000,
+])
+def test_anything_else_becomes_an_observation_and_the_run_goes_on(text):
+    complete, shown = in_turn(text, '{"final": "ok"}')
+    ran: list[str] = []
+    result = run(json_text_model(complete), tool(lambda q: ran.append(q), TEXT))
+    assert (result.status, result.answer, ran) == ("done", "ok", [])
+    assert observations(result) == ['ERROR: reply must be JSON with "tool" and "args", or with "final".']
+    assert replies(result)[0]["tool_calls"][0]["args"] == text
+    said = [message["content"] for message in shown[1][1:]]
+    assert said == (["go", text, f"ERROR: {BAD_REPLY}"] if text.strip() else [f"go\nERROR: {BAD_REPLY}"])
+
+
+def test_a_call_that_names_no_arguments_has_none_and_validation_decides():
+    complete, _ = in_turn('{"tool": "t"}', '{"final": "ok"}')
+    result = run(json_text_model(complete), tool(lambda q: q, TEXT))
+    assert observations(result) == ["ERROR: missing required argument 'q'. t expects {\"q\": {\"type\": \"string\"}}"]
+
+
+def test_nothing_at_all_counts_as_a_bad_reply():
+    complete, _ = in_turn(None, '{"final": "ok"}')
+    assert observations(run(json_text_model(complete))) == [f"ERROR: {BAD_REPLY}"]
+
+
+def test_the_tools_stand_in_the_system_text_and_the_list_holds_system_user_and_assistant_only():
+    complete, shown = in_turn(ACT, "hm", '{"final": "ok"}')
+    registry = tool(lambda q: q.upper(), TEXT)
+    run(json_text_model(complete), registry)
+    system, *turns = shown[-1]
+    assert system == {"role": "system", "content": "\n".join([
+        "Use the tools to answer the user.", JSON_RULES,
+        't: A tool. Its args: {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}'])}
+    assert [(turn["role"], turn["content"]) for turn in turns] == [
+        ("user", "go"), ("assistant", ACT), ("user", '"X"'), ("assistant", "hm"), ("user", f"ERROR: {BAD_REPLY}")]
+    assert all(set(message) == {"role", "content"} for message in shown[-1])
+
+
+def test_a_list_of_any_other_model_can_be_shown_as_json_text():
+    messages = [user("go"), asked(one("a"), one("b", args={"q": "x"}), text="Two."), result_of("a", "1"),
+                result_of("b", "2"), asked(text="ok"), user("and?"), user(" ")]
+    system, *turns = to_json_text(messages, [])
+    assert system["role"] == "system" and JSON_RULES in system["content"]
+    assert [turn["content"] for turn in turns] == [
+        "go", f'Two.\n{{"tool": "t", "args": {{}}}}\n{ACT}', "1\n2", '{"final": "ok"}', "and?"]
+
+
+def test_max_bad_replies_in_a_row_end_the_run_and_all_of_them_are_in_the_list():
+    complete, shown = in_turn("a", "b", ACT, "c", "d", "e", "f")
+    result = run(json_text_model(complete, max_bad=3), tool(lambda q: q, TEXT))
+    assert (result.status, result.answer, result.steps, len(shown)) == ("bad_reply", None, 6, 6)
+    assert [reply["tool_calls"][0]["args"] for reply in replies(result)] == ["a", "b", {"q": "x"}, "c", "d", "e"]
+    assert explain(result) == "stopped by bad replies after 6 steps"
+    check_messages(result.messages)
+    assert run(json_text_model(lambda messages: "no", max_bad=1)).steps == 1
+    with pytest.raises(ValueError, match="max_bad must be at least 1"):
+        json_text_model(complete, max_bad=0)
+
+
+def test_bad_replies_in_a_row_are_counted_over_a_checkpoint_and_not_over_two_runs(tmp_path):
+    complete, _ = in_turn("a", "b", "c", "d")
+    model = json_text_model(complete, max_bad=2)
+    save_checkpoint(tmp_path / "run.jsonl", run(model, max_steps=1))
+    result = continue_agent(load_checkpoint(tmp_path / "run.jsonl"), model, tool(lambda: 1), 9, 10**9)
+    assert (result.status, result.steps) == ("bad_reply", 2)
+    assert run(model).steps == 2
+
+
+def test_a_run_with_bad_replies_is_accepted_by_every_provider():
+    complete, _ = in_turn("hm", '{"final": "ok"}')
+    messages = run(json_text_model(complete)).messages
+    specs = weather_world()[0].specs()
+    assert anthropic_refusal({"model": "m", "max_tokens": 1} | to_anthropic(messages, specs)) is None
+    assert openai_refusal({"model": "m"} | to_openai(messages, specs)) is None

@@ -1,0 +1,157 @@
+"""The adapters over HTTP: the providers' own Python clients, and a provider on this machine."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from adapter_cases import ANTHROPIC, BEDROCK, JSON_TEXT, OPENAI, AdapterCases, Link, ToolCallingCases, model_of
+from looplab.provider import KEY, Provider, Refusal, in_order, serving
+from support import run
+
+from agentloop import Trace, Usage, redact_secrets, run_agent, weather_script, weather_world, with_retries
+
+NEEDED = "the clients of the providers are not installed: pip install -e '.[wire]'"
+anthropic = pytest.importorskip("anthropic", reason=NEEDED)
+openai = pytest.importorskip("openai", reason=NEEDED)
+
+WRONG_KEY = "sk-not-the-key-0123456789"
+CLIENTS: dict[str, Callable[[str, str], Any]] = {
+    ANTHROPIC: lambda url, key: anthropic.Anthropic(base_url=url, api_key=key, max_retries=0),
+    BEDROCK: lambda url, key: anthropic.AnthropicBedrock(
+        base_url=url, api_key=key, aws_region="us-east-1", max_retries=0),
+    OPENAI: lambda url, key: openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0),
+}
+CLIENTS[JSON_TEXT] = CLIENTS[OPENAI]
+KINDS = [ANTHROPIC, BEDROCK, OPENAI, JSON_TEXT]
+MAY_PASS = (
+    *(anthropic.RateLimitError, anthropic.InternalServerError, anthropic.APIConnectionError),
+    *(openai.RateLimitError, openai.InternalServerError, openai.APIConnectionError),
+)
+
+
+@pytest.fixture(scope="session")
+def provider() -> Provider:
+    return Provider(in_order([]))
+
+
+@pytest.fixture(scope="session")
+def url(provider: Provider) -> Iterator[str]:
+    with serving(provider) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def link_of(provider: Provider, url: str) -> Iterator[Callable[..., Link]]:
+    """Return what links an adapter to the provider, with the right key if no other is given; a client is made once."""
+    with ExitStack() as clients:
+        made: dict[tuple[str, str], Link] = {}
+
+        def link_of(kind: str, key: str = KEY) -> Link:
+            if (kind, key) not in made:
+                client = clients.enter_context(CLIENTS[kind](url, key))
+                made[kind, key] = Link(kind, provider, model_of(kind, client))
+            return made[kind, key]
+
+        yield link_of
+
+
+@pytest.fixture(params=KINDS)
+def any_link(request: pytest.FixtureRequest, link_of: Callable[..., Link]) -> Link:
+    return link_of(request.param)
+
+
+class TestJsonTextOnTheWire(AdapterCases):
+    @pytest.fixture
+    def link(self, link_of: Callable[..., Link]) -> Link:
+        return link_of(JSON_TEXT)
+
+
+class TestAdaptersOnTheWire(ToolCallingCases):
+    @pytest.fixture(params=[ANTHROPIC, BEDROCK, OPENAI])
+    def link(self, request: pytest.FixtureRequest, link_of: Callable[..., Link]) -> Link:
+        return link_of(request.param)
+
+
+def test_a_rate_limit_and_an_overload_are_waited_out(any_link: Link) -> None:
+    slept: list[float] = []
+    patient = with_retries(any_link.model, on=MAY_PASS, sleep=slept.append, jitter=lambda: 0)
+    busy = [Refusal(429), Refusal(529), Refusal(503)]
+    any_link.provider.answer = in_order([*busy, *weather_script()])
+    registry, ran = weather_world()
+    assert run(patient, registry).answer == "It is 86.0 F in Pune."
+    assert slept == [1, 2, 4] and ran == ["get_weather(Pune)", "c_to_f(30)"]
+
+
+def test_a_provider_that_stays_busy_ends_the_run_with_its_last_error(any_link: Link) -> None:
+    slept: list[float] = []
+    patient = with_retries(any_link.model, on=MAY_PASS, waits=(1, 2), sleep=slept.append, jitter=lambda: 0)
+    any_link.provider.answer = in_order([Refusal(429)] * 9)
+    with pytest.raises((anthropic.RateLimitError, openai.RateLimitError)) as caught:
+        run(patient)
+    assert slept == [1, 2] and vars(caught.value)["result"].status == "interrupted"
+
+
+@pytest.mark.parametrize(("status", "name"), [
+    (400, "BadRequestError"), (401, "AuthenticationError"), (403, "PermissionDeniedError"), (404, "NotFoundError"),
+])
+def test_what_the_provider_refuses_is_not_asked_again(any_link: Link, status: int, name: str) -> None:
+    slept: list[float] = []
+    patient = with_retries(any_link.model, on=MAY_PASS, sleep=slept.append)
+    any_link.provider.requests.clear()
+    any_link.provider.answer = in_order([Refusal(status, "so it is"), *weather_script()])
+    with pytest.raises((getattr(anthropic, name), getattr(openai, name)), match="so it is"):
+        run(patient)
+    assert slept == [] and len(any_link.provider.requests) == 1
+
+
+def test_a_server_that_is_not_there_is_asked_again() -> None:
+    with serving(Provider(in_order([]))) as address:
+        pass
+    slept: list[float] = []
+    for kind in KINDS:
+        with CLIENTS[kind](address, KEY) as client:
+            model = model_of(kind, client)
+            patient = with_retries(model, on=MAY_PASS, waits=(1,), sleep=slept.append, jitter=lambda: 0)
+            with pytest.raises((anthropic.APIConnectionError, openai.APIConnectionError)):
+                run(patient)
+    assert slept == [1] * len(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_key_is_in_no_output_no_exception_and_no_saved_trace(
+        kind: str, link_of: Callable[..., Link], capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture,
+        tmp_path: Path) -> None:
+    caplog.set_level("DEBUG")
+    trace, link = Trace(), link_of(kind)
+    link.provider.answer = in_order(weather_script())
+    registry, _ = weather_world()
+    result = run_agent("How hot is Pune?", trace.model(link.model), registry, execute=trace.execute(registry))
+    trace.save(tmp_path / "trace.jsonl", result, redact_secrets)
+    with pytest.raises((anthropic.APIStatusError, openai.APIStatusError)) as caught:
+        run(link_of(kind, WRONG_KEY).model)
+    raised = [str(caught.value), repr(caught.value), *traceback.format_exception(caught.value), str(vars(caught.value))]
+    told = [*capfd.readouterr(), caplog.text, (tmp_path / "trace.jsonl").read_text(encoding="utf-8"), str(result)]
+    for text in raised + told:
+        assert WRONG_KEY not in text and KEY not in text
+
+
+def test_tokens_of_the_cache_are_counted_on_the_wire(link_of: Callable[..., Link]) -> None:
+    link = link_of(ANTHROPIC)
+    used = {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7, "output_tokens": 3}
+    said = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "ok"}], "usage": used}
+    link.provider.answer = in_order([said | {"id": "m", "model": "m", "stop_reason": "end_turn"}])
+    assert link.model([{"role": "user", "content": "go"}], []).usage == Usage(102, 3)
+
+
+def test_what_a_compatible_server_leaves_out_is_borne_on_the_wire(link_of: Callable[..., Link]) -> None:
+    link = link_of(OPENAI)
+    asked = {"type": "function", "function": {"name": "get_weather", "arguments": '"{\\"city\\": \\"Pune\\"}"'}}
+    bare = {"choices": [{"message": {"role": "assistant", "tool_calls": [asked, asked]}}]}
+    result = link.run([bare, {"choices": [{"message": {"content": "Hot.", "tool_calls": None}}]}])
+    assert result.answer == "Hot."
+    assert [c["args"] for c in result.messages[2]["tool_calls"]] == [{"city": "Pune"}] * 2
