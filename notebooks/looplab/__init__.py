@@ -16,6 +16,7 @@ _HOME = {
     "judge": "judging",
     "four_exits": "desk_runs", "need_an_agent": "need",
     "approval_bench": "approval", "trace_viewer": "viewer", "event_timeline": "timeline",
+    "wire_viewer": "wire", "show_request": "wire",
     "transcript_reader": "reader",
     "project_view": "diffs",
     "progress_bar": "eval_progress", "cost_explorer": "cost_bench", "chance_explorer": "chances",
