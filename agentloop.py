@@ -1562,13 +1562,12 @@ def to_json_text(messages: list[Json], specs: list[Json]) -> list[Json]:
     What follows in one role is joined, for many models want user and assistant in turn.
     """
     tools = [f"{s['name']}: {s['description']} Its args: {encode(s['parameters'])}" for s in specs]
-    rules = {"role": "system", "content": "\n".join([JSON_RULES, *tools])}
-    turns: list[Json] = []
-    systems = [m for m in messages if m["role"] == "system"]
-    for message in [*systems, rules, *(m for m in messages if m["role"] != "system")]:
-        role = "user" if message["role"] == "tool" else message["role"]
+    system = [message["content"] for message in messages if message["role"] == "system"]
+    turns = [{"role": "system", "content": "\n".join(filter(str.strip, [*system, JSON_RULES, *tools]))}]
+    for message in [message for message in messages if message["role"] != "system"]:
+        role = "assistant" if message["role"] == "assistant" else "user"
         text = "\n".join(filter(str.strip, json_texts(message)))
-        if text and turns and turns[-1]["role"] == role:
+        if text and turns[-1]["role"] == role:
             turns[-1]["content"] += f"\n{text}"
         elif text:
             turns.append({"role": role, "content": text})
