@@ -163,7 +163,7 @@ def test_a_whole_reply_is_decided_by_its_calls_and_what_was_cut_off_or_refused_n
 
 
 def test_each_of_the_two_rules_alone_is_wrong_about_a_reply_that_the_harness_gets_right() -> None:
-    names = notebook("stub", "ask-predict", "cut-off", "rules")
+    names = notebook("stub", "word-alone", "rules")
     differ = [(reason, len(calls)) for reason, calls in names["replies"]
               if names["by_calls"](reason, calls) != names["by_reason"](reason, calls)]
     assert differ == [

@@ -1,4 +1,4 @@
-"""Exercises of notebook 12: unseen numbers, whole replies, a replay that fails, no writes after reading."""
+"""Exercises of notebook 12: unseen numbers, the right hour, a replay that fails, no writes after reading."""
 
 from __future__ import annotations
 
@@ -41,30 +41,50 @@ NUMBERS = Exercise(
     lambda: {"P99": P99, "HITS": HITS},
 )
 
-ONE = [call("c1", "list_deploys", service="checkout")]
-DECIDE = Exercise(
-    "12-decide",
-    {"decide_reply": FunctionType},
+
+# --- The right hour ------------------------------------------------------------------------------------------
+
+
+def watched(*windows: str, end: str = "It is slow.") -> list[Json]:
+    """Return the messages of a run that asks for the metrics of each window, one after the other."""
+    turns = [asks(call(f"m{n}", "query_metrics", service="checkout", window=w)) for n, w in enumerate(windows)]
+    return run_agent(CHECKOUT_TASK, Patient([*turns, final(end)]), checkout_world()[0]).messages
+
+
+def whole_run() -> list[Json]:
+    """Return the messages of the investigation."""
+    return run_agent(CHECKOUT_TASK, Patient(list(investigates())), checkout_world()[0]).messages
+
+
+HOURS = Exercise(
+    "12-hours",
+    {"hour_says": FunctionType},
     [
-        Case('decide_reply("tool_use", ONE)', "run: both say so", "run"),
-        Case('decide_reply("end_turn", [])', "answer: both say so", "answer"),
-        Case('decide_reply("end_turn", ONE)', "run: the reply is whole, and it asks for a call", "run"),
-        Case('decide_reply("tool_use", [])', "answer: the reply is whole, and nothing can be run", "answer"),
-        Case('decide_reply("stop_sequence", [])', "answer: it stopped where it was told to", "answer"),
-        Case('decide_reply("max_tokens", ONE)', "neither: the call was cut off, or another after it", "neither"),
-        Case('decide_reply("max_tokens", [])', "neither: half a text is no answer", "neither"),
-        Case('decide_reply("model_context_window_exceeded", ONE)', "neither: cut off too", "neither"),
-        Case('decide_reply("refusal", [])', "neither: a refusal is no answer", "neither"),
-        Case('decide_reply("a_new_reason", ONE)', "run: of a new reason assume that the reply is whole", "run"),
-        Case('decide_reply("a_new_reason", [])', "answer: the same", "answer"),
+        Case('hour_says(watched("24h"), "02:00", 2930)', "True: so it was measured", True),
+        Case('hour_says(watched("24h"), "02:00", 2870)', "False: that was the p99 of 03:00", False),
+        Case('hour_says(watched("24h"), "05:00", 2910)', "False: nothing is known of this hour", False),
+        Case('hour_says(watched("2h"), "02:00", 2930)', "False: this run saw two hours, 03:00 and 04:00", False),
+        Case('hour_says(watched("2h", "24h"), "02:00", 2930)', "True: the second result says so", True),
+        Case('hour_says(watched("24h", "2h"), "02:00", 2930)', "True: the first result says so", True),
+        Case('hour_says(watched("yesterday", "24h"), "02:00", 2930)', "True, after a first call that failed", True),
+        Case(
+            'hour_says(whole_run(), "03:00", 2930)',
+            "False, though three tools gave results",
+            False,
+            given="the investigation of this notebook, 03:00, 2930",
+        ),
+        Case(
+            """hour_says(watched(end='{"p99_ms": {"02:00": 7}}'), "02:00", 7)""",
+            "False: the model says so, and no result does",
+            False,
+        ),
     ],
     (
-        "Two questions, one after the other: is the reply whole? And if it is, does it ask for calls?",
-        "Three stop reasons say that a reply is not whole, or is a refusal. All others say nothing about it.",
-        'if stop_reason in ("max_tokens", "model_context_window_exceeded", "refusal"): return "neither". After that '
-        "the calls decide.",
+        "Hour and number must come from one and the same result. Which messages are results, and which of them count?",
+        "Decode each result that is no error. Not all of them have p99_ms, and not each p99_ms has the hour.",
+        'result.get("p99_ms", {}).get(hour) == ms tells it for one result; any result may be the one that says so.',
     ),
-    lambda: {"ONE": ONE},
+    lambda: {"watched": watched, "whole_run": whole_run},
 )
 
 
@@ -227,11 +247,6 @@ def results_in(lines: Any) -> list[Any]:
     return [hits_of(line.removeprefix("result ")) for line in lines if line.startswith("result ")]
 
 
-def whole_run() -> list[Json]:
-    """Return the messages of the investigation."""
-    return run_agent(CHECKOUT_TASK, Patient(list(investigates())), checkout_world()[0]).messages
-
-
 BUG = Exercise(
     "12-bug",
     {"lines_of": FunctionType},
@@ -279,4 +294,4 @@ def lines_of(messages):
 """,
 )
 
-EXERCISES = [NUMBERS, DECIDE, REPLAY, TAINT, BUG]
+EXERCISES = [NUMBERS, HOURS, REPLAY, TAINT, BUG]
