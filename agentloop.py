@@ -135,36 +135,19 @@ import math
 JSON_TYPES = {"string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,)}
 
 
-def has_type(value: Any, types: tuple[type, ...]) -> bool:
-    """Say whether a decoded JSON value has one of the types; a bool is no number, and NaN is not JSON.
+def has_type(value: Any, json_type: str) -> bool:
+    """Say whether a decoded JSON value has a type; NaN and infinity have none, for they are not JSON.
 
-    Source: RFC 8259, sections 3 and 6.
+    It asks for the exact type, because to isinstance a bool is an int. Source: RFC 8259, sections 3 and 6.
     """
-    if isinstance(value, bool):  # first, because True is an int to Python
-        return bool in types
-    return isinstance(value, types) and not (isinstance(value, float) and not math.isfinite(value))
-
-
-class SchemaError(ValueError, AssertionError):
-    """A tool that cannot be registered, or a schema that cannot be checked.
-
-    A bad schema is a bad value; the second base lets tests written for an assert pass.
-    """
-
-
-def types_of(name: str, rule: Any) -> tuple[type, ...]:
-    """Return the Python types that fit an argument's rule; raise SchemaError if its type cannot be checked."""
-    json_type = rule.get("type") if isinstance(rule, dict) else None
-    if not isinstance(json_type, str) or json_type not in JSON_TYPES:
-        raise SchemaError(f"argument {name!r}: unsupported type {json_type!r}; the types are {', '.join(JSON_TYPES)}")
-    return JSON_TYPES[json_type]
+    return type(value) in JSON_TYPES[json_type] and not (type(value) is float and not math.isfinite(value))
 
 
 def validate_args(args: Any, schema: Json) -> str | None:
     """Return None if `args` fits `schema`, else one sentence that says what is wrong first.
 
-    Raises SchemaError for a type that is not in JSON_TYPES. Stricter than JSON Schema in two ways: an argument
-    that is not in the schema is refused, and 3.0 is not an integer.
+    `schema` is one that check_schema accepts. Stricter than JSON Schema in two ways: an argument that is not in the
+    schema is refused, and 3.0 is not an integer.
     """
     if not isinstance(args, dict) or not all(isinstance(name, str) for name in args):
         return "arguments must be a JSON object"
@@ -175,35 +158,40 @@ def validate_args(args: Any, schema: Json) -> str | None:
     for name, value in args.items():
         if name not in properties:
             return f"unexpected argument {name!r}"
-        if not has_type(value, types_of(name, properties[name])):
+        if not has_type(value, properties[name]["type"]):
             return f"argument {name!r} must be of type {properties[name]['type']}"
     return None
 
 
-def check_schema(schema: Any) -> None:
-    """Raise SchemaError unless validate_args enforces every word of `schema` that is more than a description.
+class SchemaError(ValueError, AssertionError):
+    """A tool that cannot be registered, or a schema that cannot be checked.
+
+    A bad schema is a bad value; the second base lets tests written for an assert pass.
+    """
+
+
+def check_words(where: str, rule: Json, checked: dict[str, list[Any]]) -> None:
+    """Raise SchemaError for a word of `rule` whose value is not among those that are checked.
 
     The model reads a schema as a promise: a rule that is shown but not checked is worse than none.
     """
-    schema = schema if isinstance(schema, dict) else {"type": None}
-    properties, required = schema.get("properties", {}), schema.get("required", [])
-    if schema.get("type", "object") != "object" or not isinstance(properties, dict) or not isinstance(required, list):
+    for word, value in rule.items():
+        if word not in ("title", "description", "default") and value not in checked.get(word, []):
+            raise SchemaError(f"{where}: unsupported {word} {value!r}; what is checked is {checked}")
+
+
+def check_schema(schema: Any) -> None:
+    """Raise SchemaError unless validate_args enforces every word of `schema` that is more than a description."""
+    words = dict(schema) if isinstance(schema, dict) else {"type": None}
+    properties, required = words.pop("properties", {}), words.pop("required", [])
+    if not isinstance(properties, dict) or not isinstance(required, list):
         raise SchemaError('parameters must be like {"type": "object", "properties": {...}, "required": [...]}')
+    check_words("parameters", words, {"type": ["object"], "additionalProperties": [False]})
     for name, rule in properties.items():
-        types_of(name, rule)
-        check_keywords(rule, set())
-    check_keywords(schema, {"properties", "required", "additionalProperties"})
+        words = rule if isinstance(rule, dict) else {}
+        check_words(f"argument {name!r}", {"type": None} | words, {"type": list(JSON_TYPES)})
     if unknown := [name for name in required if name not in list(properties)]:  # a list, for what cannot be hashed
         raise SchemaError(f"required names {unknown[0]!r}, which is not in properties")
-    if schema.get("additionalProperties", False) is not False:
-        raise SchemaError("additionalProperties can only be false: unknown arguments are refused")
-
-
-def check_keywords(rule: Json, enforced: set[str]) -> None:
-    """Raise SchemaError for a keyword that is neither enforced nor only a description."""
-    for keyword in rule:
-        if keyword not in enforced | {"type", "title", "description", "default"}:
-            raise SchemaError(f"unsupported keyword {keyword!r}: it would be shown to the model, but not checked")
 
 
 # --- 3 · Registry · notebooks/03_registry.ipynb ---------------------------------------------------------------
@@ -260,10 +248,8 @@ def check_function(fn: Any, parameters: Json) -> None:
     for names in (parameters.get("required", []), parameters.get("properties", {})):
         try:
             inspect.signature(fn).bind(**dict.fromkeys(names))
-        except TypeError:
-            raise TypeError(f"fn cannot be called with the arguments {sorted(names)}") from None
-        except ValueError:  # some built-in functions have no signature
-            return
+        except (TypeError, ValueError):  # it does not take them, or it is a built-in that does not say what it takes
+            raise TypeError(f"fn does not take the arguments {sorted(names)} by name") from None
 
 
 class ToolRegistry:
@@ -327,24 +313,22 @@ WEATHER_TASK = "How hot is Pune in Fahrenheit?"
 
 def weather_world() -> tuple[ToolRegistry, list[str]]:
     """Return the demo's registry, and the log of every call that really ran."""
-    celsius_by_city = {"Pune": 30, "Delhi": 35}
-    ran: list[str] = []
+    registry, ran = ToolRegistry(), list[str]()
 
     def get_weather(city: str) -> Json:
         ran.append(f"get_weather({city})")
-        return {"city": city, "celsius": celsius_by_city[city]}
+        return {"city": city, "celsius": {"Pune": 30, "Delhi": 35}[city]}
 
     def c_to_f(celsius: float) -> float:
         ran.append(f"c_to_f({celsius})")
         return celsius * 9 / 5 + 32
 
     city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    about = "Current temperature of a city, in Celsius. Use it when the user asks about weather."
+    registry.register("get_weather", about, city, get_weather)
     celsius = {"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]}
-    about_weather = "Current temperature of a city, in Celsius. Use it when the user asks about weather."
-    about_c_to_f = "Convert Celsius to Fahrenheit. Use it when the user wants Fahrenheit."
-    registry = ToolRegistry()
-    registry.register("get_weather", about_weather, city, get_weather)
-    registry.register("c_to_f", about_c_to_f, celsius, c_to_f)
+    about = "Convert Celsius to Fahrenheit. Use it when the user wants Fahrenheit."
+    registry.register("c_to_f", about, celsius, c_to_f)
     return registry, ran
 
 
@@ -387,8 +371,7 @@ def open_calls(messages: list[Json]) -> list[ToolCall]:
     answered = set()
     for message in reversed(messages):
         if message["role"] == "assistant":
-            calls = [c for c in message["tool_calls"] if c["id"] not in answered]
-            return [ToolCall(c["id"], c["name"], json_copy(c["args"]), c.get("error")) for c in calls]
+            return [ToolCall(**json_copy(c)) for c in message["tool_calls"] if c["id"] not in answered]
         answered.add(message.get("tool_call_id"))
     return []
 
@@ -396,35 +379,30 @@ def open_calls(messages: list[Json]) -> list[ToolCall]:
 def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
     """Return a call as the list keeps it: an id of its own, a name that is text, arguments that are JSON.
 
-    Adds the id to `taken_ids`. What is not JSON becomes text, and `error` says why the call cannot run.
+    Adds the id to `taken_ids`. Arguments that are not JSON become text, and `error` says why the call cannot run.
     """
     record: Json = {"id": call.id, "name": call.name, "args": call.args}
     if not isinstance(call.id, str) or not call.id or call.id in taken_ids:
         record["id"] = next(i for n in count(len(taken_ids) + 1) if (i := f"call_{n}") not in taken_ids)
     taken_ids.add(record["id"])
     if not isinstance(call.name, str):
-        record |= {"name": written(call.name), "error": "the tool name must be text"}
+        record["name"] = f"({written(call.name)})"  # in brackets no tool has it
     try:
-        record["args"] = json_copy(call.args)
+        record, error = json_copy(record), call.error
     except Exception as problem:
-        record |= {"args": written(call.args), "error": f"arguments are not JSON: {describe(problem)}"}
-    if call.error:
-        record["error"] = str(call.error)
-    return record
+        record["args"], error = written(call.args), call.error or f"arguments are not JSON: {describe(problem)}"
+    return record | {"error": str(error)} if error else record
 
 
 def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
     """Return the message that records a reply; the calls of a reply with a stop reason are left out.
 
-    Raises ValueError if the model returned something else than a ModelReply.
+    Raises ValueError for what is no reply, or says itself that the run is done, which calls alone decide.
     """
-    if not hasattr(reply, "tool_calls") or not isinstance(reply.content or "", str):
-        raise ValueError(f"the model must return a ModelReply with text as content, not {written(reply)}")
-    if reply.stop_reason == "done":
-        raise ValueError("the model must return a ModelReply whose stop reason is not done: calls alone decide that")
-    calls = [] if reply.stop_reason else reply.tool_calls or []
-    records = [record_call(call, taken_ids) for call in calls]
-    return {"role": "assistant", "content": reply.content or "", "tool_calls": records}
+    if not hasattr(reply, "tool_calls") or not isinstance(reply.content or "", str) or reply.stop_reason == "done":
+        raise ValueError(f"the model must return a ModelReply with text and no stop reason done, not {written(reply)}")
+    calls = [record_call(call, taken_ids) for call in reply.tool_calls or [] if not reply.stop_reason]
+    return {"role": "assistant", "content": reply.content or "", "tool_calls": calls}
 
 
 def refuse_errors(execute: Execute) -> Execute:
@@ -445,9 +423,7 @@ class Run:
     def __init__(self, result: AgentResult, watch: Watch | None) -> None:
         self.steps, self.spent, self.watch = result.steps, result.tokens, watch
         self.ids = {c["id"] for message in result.messages for c in message.get("tool_calls", [])}
-        self.chars = 0  # of the list as JSON, which adds ", " or a bracket to each message
-        self.messages: list[Json] = []
-        self.copies: list[Json] = []
+        self.messages, self.copies, self.chars = list[Json](), list[Json](), 0
         for message in deepcopy(result.messages):
             self.keep(message)
         self.told = len(self.messages) if result.status else 0
@@ -457,15 +433,14 @@ class Run:
         text = encode(message)
         self.messages.append(message)
         self.copies.append(decode(text)[0])
-        self.chars += len(text) + len(", ")
+        self.chars += len(text) + len(", ")  # a list as JSON adds these, or brackets, to each message
         return max(1, len(text) // 4)
 
     def tell(self) -> None:
         """Show `watch` copies of the messages that it was not told of yet."""
-        if self.watch is not None:
-            for message in self.messages[self.told :]:
-                self.told += 1
-                self.watch(deepcopy(message))
+        while self.watch is not None and self.told < len(self.messages):
+            self.told += 1
+            self.watch(deepcopy(self.messages[self.told - 1]))
 
     def take(self, reply: ModelReply, prompt: int) -> None:
         """Keep and count a reply; its usage, where it has one, replaces the estimate."""

@@ -1,7 +1,6 @@
 """Plots say in words what they draw, count as the loop counts, and leave nothing of matplotlib behind."""
 
 import io
-import json
 import subprocess
 import sys
 from itertools import combinations, pairwise
@@ -41,9 +40,6 @@ def every_plot():
         plots.spend_by_step(ask_on(40), SPECS),
         plots.spend_of_runs([ask_on(n) for n in (1, 2, 4, 8)], SPECS),
         plots.worked_example([1000, 1500, 2000], token_budget=3000),
-        plots.cuts(whole, [by_budget, by_steps], SPECS, token_budget=900, max_steps=5),
-        plots.cuts(whole, [], SPECS, token_budget=10**6, max_steps=20),
-        plots.measured_once(ask_on(30)),
     ]
 
 
@@ -124,22 +120,6 @@ def test_runs_of_growing_length_cost_more_for_each_step():
     assert plot.sentence.startswith("2 times the steps cost 3.")
 
 
-def test_where_limits_cut_a_run_is_said_for_each_limit():
-    whole, by_budget, by_steps = ask_on(12), ask_on(12, token_budget=900), ask_on(12, max_steps=5)
-    plot = plots.cuts(whole, [by_budget, by_steps], SPECS, token_budget=900, max_steps=5)
-    assert plot.rows[1:] == [[r.status, str(r.steps), f"{r.tokens:,}"] for r in (whole, by_budget, by_steps)]
-    assert f"with step_limit after 5 steps and {by_steps.tokens:,} tokens" in plot.sentence
-
-
-def test_measuring_each_message_once_measures_the_list_once():
-    result = ask_on(30)
-    once = len(json.dumps(result.messages[:-1]))
-    whole = sum(len(json.dumps(result.messages[:2 * step])) for step in range(1, 31))
-    last = plots.measured_once(result).rows[-1]
-    assert last == ["30", f"{whole:,}", f"{once:,}"]
-    assert whole > 10 * once
-
-
 def test_a_long_table_is_thinned_and_keeps_its_last_row():
     plot = plots.lines("Long", range(1, 101), {"a": list(range(1, 101))}, "It is long.")
     assert len(plot.rows) <= 14 and plot.rows[-1] == ["100", "100"]
@@ -163,8 +143,6 @@ def test_what_cannot_be_drawn_is_refused_in_one_sentence(series, problem):
 def test_a_run_without_a_step_has_no_prompts_to_draw():
     with pytest.raises(ValueError, match="worked_example takes"):
         plots.worked_example([])
-    with pytest.raises(ValueError, match="measured_once takes"):
-        plots.measured_once(ask_on(2, token_budget=1))
 
 
 def test_runs_that_do_not_grow_are_refused():

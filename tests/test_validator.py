@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 
 import pytest
 from support import takes
@@ -163,11 +164,9 @@ UNCHECKABLE = {
 
 
 @pytest.mark.parametrize("rule", UNCHECKABLE.values(), ids=UNCHECKABLE)
-def test_a_type_that_cannot_be_checked_is_a_schema_error_that_names_the_argument(rule):
-    schema = {"type": "object", "properties": {"q": rule}}
-    for check in (lambda: check_schema(schema), lambda: validate_args({"q": "x"}, schema)):
-        with pytest.raises(SchemaError, match="argument 'q': unsupported type"):
-            check()
+def test_a_type_that_cannot_be_checked_is_a_schema_error_that_names_the_argument_and_the_types(rule):
+    with pytest.raises(SchemaError, match="argument 'q': unsupported type .*string.*integer.*number.*boolean"):
+        check_schema({"type": "object", "properties": {"q": rule}})
 
 
 KEYWORDS = [
@@ -205,16 +204,14 @@ KEYWORDS = [
 @pytest.mark.parametrize("keyword", [*KEYWORDS, "", "properties", "required", "additionalProperties"])
 @pytest.mark.parametrize("value", [True, 1, [], {}, ["C", "F"]], ids=repr)
 def test_a_keyword_of_an_argument_that_would_not_be_checked_is_refused(keyword, value):
-    with pytest.raises(SchemaError, match="unsupported keyword") as refused:
+    with pytest.raises(SchemaError, match=re.escape(f"argument 'unit': unsupported {keyword} {value!r}")):
         check_schema({"type": "object", "properties": {"unit": {"type": "string", keyword: value}}})
-    assert repr(keyword) in str(refused.value)
 
 
 @pytest.mark.parametrize("keyword", [*KEYWORDS, "", "Required"])
 def test_a_keyword_of_the_object_that_would_not_be_checked_is_refused(keyword):
-    with pytest.raises(SchemaError, match="unsupported keyword") as refused:
+    with pytest.raises(SchemaError, match=re.escape(f"parameters: unsupported {keyword} []")):
         check_schema({"type": "object", keyword: []})
-    assert repr(keyword) in str(refused.value)
 
 
 def test_describing_words_are_allowed():
@@ -223,9 +220,9 @@ def test_describing_words_are_allowed():
     check_schema({"type": "object", "additionalProperties": False})
 
 
-@pytest.mark.parametrize("value", [True, {}, {"type": "string"}, None, 0, "false"], ids=repr)
+@pytest.mark.parametrize("value", [True, {}, {"type": "string"}, None, 1, "false"], ids=repr)
 def test_unknown_arguments_cannot_be_allowed(value):
-    with pytest.raises(SchemaError, match="additionalProperties can only be false"):
+    with pytest.raises(SchemaError, match="unsupported additionalProperties"):
         check_schema({"type": "object", "additionalProperties": value})
 
 
@@ -247,7 +244,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("schema", [schema for siblings in BROKEN.values() for schema in siblings], ids=repr)
 def test_a_schema_must_be_an_object_with_properties_and_required(schema):
-    with pytest.raises(SchemaError, match="parameters must be like"):
+    with pytest.raises(SchemaError, match="^parameters"):
         check_schema(schema)
 
 

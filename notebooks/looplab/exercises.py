@@ -88,7 +88,8 @@ def not_yet(exercise: Exercise, answers: Any) -> str:
         return f"The answer is a list of {count}: [{', '.join(exercise.wants)}]."
     for (name, kind), answer in zip(exercise.wants.items(), answers):
         if kind is FunctionType and not isinstance(answer, FunctionType) and answer is not ...:
-            return f"{name} must be a function, and this is {name_of(answer)}. Give its name alone, without brackets."
+            advice = "Write it with def." if isinstance(answer, type) else "Give its name alone, without brackets."
+            return f"{name} must be a function, and this is {name_of(answer)}. {advice}"
         if not isinstance(answer, kind) and answer is not ...:
             return f"{name} must be {name_of(kind())}, and this is {name_of(answer)}."
     if dots := places_left(answers):

@@ -196,9 +196,9 @@ def tool_error_ends_the_run(agentloop):
        """
         if name not in properties:
             return f"unexpected argument {name!r}"
-        if not has_type(value, types_of(name, properties[name])):
+        if not has_type(value, properties[name]["type"]):
 """, """
-        if name in properties and not has_type(value, types_of(name, properties[name])):
+        if name in properties and not has_type(value, properties[name]["type"]):
 """)
 def unexpected_argument_passes(agentloop):
     """The model adds an argument of its own."""
@@ -213,8 +213,8 @@ def unexpected_argument_passes(agentloop):
 @fault(2, "A bool is no number.",
        "`true` passes for a number.",
        "Read the arguments of the call, then what it gave.",
-       "return bool in types",
-       "return bool in types or int in types")
+       "type(value) in JSON_TYPES[json_type]",
+       "isinstance(value, JSON_TYPES[json_type])")
 def bool_is_a_number(agentloop):
     """The model sends true where a number belongs."""
     wrong = agentloop.asks(agentloop.call("c1", "c_to_f", celsius=True))
@@ -415,8 +415,8 @@ def limits_begin_again(agentloop):
 @fault(3, "The calls of a reply that was cut off never run.",
        "The calls of a reply that was cut off are run.",
        "The provider cut the reply off. Can its arguments be trusted?",
-       "calls = [] if reply.stop_reason else reply.tool_calls or []",
-       "calls = reply.tool_calls or []")
+       "for call in reply.tool_calls or [] if not reply.stop_reason]",
+       "for call in reply.tool_calls or []]")
 def cut_off_call_runs(agentloop):
     """The provider cuts the first reply off."""
     half = agentloop.call("c1", "get_weather", city="P")
@@ -428,8 +428,8 @@ def cut_off_call_runs(agentloop):
 @fault(3, "A schema with a rule that cannot be checked is refused.",
        "A rule in a schema is shown to the model, and not checked.",
        "Read the schema that the model was shown, then its call.",
-       '{"type", "title", "description", "default"}',
-       '{"type", "title", "description", "default", "enum"}')
+       '("title", "description", "default")',
+       '("title", "description", "default", "enum")')
 def rule_shown_but_not_checked(agentloop):
     """A schema allows C and F, and the model sends K."""
     schema = {"type": "object", "properties": {"unit": {"type": "string", "enum": ["C", "F"]}}, "required": ["unit"]}

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType
+from typing import Any
 
 from agentloop import Json
 from looplab.cases import Case, Exercise
+
+def sentence_is(expected: str) -> Callable[[Any], bool | str]:
+    """Return a test for a sentence; it tells where only the quotes around a name or the full stop are wrong."""
+
+    def test(sentence: Any) -> bool | str:
+        def bare(text: str) -> str:
+            return text.strip(" .").replace("'", "").replace('"', "").replace("`", "")
+
+        if sentence == expected or not isinstance(sentence, str) or bare(sentence) != bare(expected):
+            return bool(sentence == expected)
+        if "'" in expected and sentence.count("'") != 2:
+            return f"{sentence!r}: the right words, but the name of an argument stands in single quotes"
+        return f"{sentence!r}: the right words, but with a dot, a space or a quote too many"
+
+    return test
+
 
 SENTENCES = Exercise(
     "02-sentences",
@@ -15,25 +33,25 @@ SENTENCES = Exercise(
         Case(
             "sentences[0]",
             "the sentence about a type: 2.0 is no integer here",
-            "argument 'nights' must be of type integer",
+            sentence_is("argument 'nights' must be of type integer"),
             given='the sentence for {"city": "Pune", "nights": 2.0}',
         ),
         Case(
             "sentences[1]",
             "one sentence, about the check that comes first: what is required and not there",
-            "missing required argument 'city'",
+            sentence_is("missing required argument 'city'"),
             given='the sentence for {"nights": 2, "days": 1}',
         ),
         Case(
             "sentences[2]",
             "the sentence about an argument that is not in the schema",
-            "unexpected argument 'unit'",
+            sentence_is("unexpected argument 'unit'"),
             given='the sentence for {"city": "Pune", "nights": 2, "unit": "EUR"}',
         ),
         Case(
             "sentences[3]",
             "the sentence about what arguments must be at all",
-            "arguments must be a JSON object",
+            sentence_is("arguments must be a JSON object"),
             given='the sentence for ["Pune", 2]',
         ),
     ],
@@ -146,7 +164,7 @@ INTEGER = Exercise(
         "in.",
         "The lenient rule lets in what has the type number and is whole. int(value) cuts off what stands behind the "
         "point.",
-        'Return has_type(value, JSON_TYPES["number"]) and value == int(value). For the four consequences, ask of each: '
+        'Return has_type(value, "number") and value == int(value). For the four consequences, ask of each: '
         "is this so because 3.0 is let in, or because it is kept out?",
     ),
 )

@@ -89,6 +89,14 @@ def register_it(schema_of: Any, function: Any) -> ToolRegistry:
     return registry
 
 
+def refusal_of(schema_of: Any, function: Any) -> Any:
+    """Return the text of the SchemaError for a function, or the schema where there is none."""
+    try:
+        return schema_of(function)
+    except SchemaError as error:
+        return str(error)
+
+
 SCHEMA = Exercise(
     "03-schema",
     {"schema_of": FunctionType},
@@ -119,9 +127,9 @@ SCHEMA = Exercise(
         ),
         Case("schema_of(ping)", "no arguments, none required", schema_is([]), given="def ping()"),
         Case(
-            "schema_of(label)",
-            "a SchemaError: the validator cannot check a list",
-            Raises(SchemaError),
+            "refusal_of(schema_of, label)",
+            "a SchemaError that says `unsupported type`: the validator cannot check a list",
+            lambda text: isinstance(text, str) and "unsupported type" in text,
             given="def label(tags: list)",
         ),
         Case(
@@ -143,7 +151,8 @@ SCHEMA = Exercise(
         "parameter.annotation is the type, parameter.default is parameter.empty where there is no default. Compare "
         "with `is`: "
         "a default may be 0.",
-        "In the loop: if parameter.annotation is not in TYPES, raise SchemaError(…). Else "
+        "In the loop: if parameter.annotation is not in TYPES, raise SchemaError(…), and let it say `unsupported type` "
+        "and which. Else "
         'properties[name] = {"type": TYPES[parameter.annotation]}, and if parameter.default is parameter.empty, '
         'append name '
         "to required.",
@@ -157,6 +166,7 @@ SCHEMA = Exercise(
         "label": label,
         "greet": greet,
         "register_it": register_it,
+        "refusal_of": refusal_of,
     },
 )
 
@@ -286,6 +296,7 @@ BUG = Exercise(
     {"run_tool": FunctionType},
     [
         Case('run_tool("ping", lambda: "pong", {})', "the result as JSON", '"pong"'),
+        Case('run_tool("find_city", lambda: "Zürich", {})', "the result as JSON, every letter as it is", '"Zürich"'),
         Case(
             'run_tool("get_weather", raising(KeyError("Atlantis")), {})',
             "an observation that names the exception",
@@ -314,7 +325,8 @@ BUG = Exercise(
     (
         "Which exceptions does BaseException catch that Exception does not?",
         "Of those, one belongs to the person: KeyboardInterrupt. Another one, SystemExit, must still be caught here.",
-        "except (Exception, SystemExit) as error: catches what a tool may raise, and nothing that a person does.",
+        "except (Exception, SystemExit) as error: catches what a tool may raise, and nothing that a person does. And "
+        "json.dumps takes ensure_ascii=False.",
     ),
     lambda: {"raising": raising, "exit": sys.exit},
     shipped="""

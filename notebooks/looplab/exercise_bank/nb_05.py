@@ -140,6 +140,12 @@ LIMITS = Exercise(
     [
         Case("sorted(limits)", "the two limits of run_agent", ["max_steps", "token_budget"]),
         Case(
+            "limits",
+            "whole numbers of at least 1, written without quotes",
+            lambda limits: all(type(limit) is int and limit >= 1 for limit in limits.values()),
+            given="the two limits",
+        ),
+        Case(
             "status_of(weather_script(), limits)",
             "a good run ends by itself",
             "done",
