@@ -284,6 +284,7 @@ def test_a_builtin_that_the_notebook_redefined_is_named() -> None:
         (..., "not yet. Put your answer in the place of the three dots"),
         (True, "not yet. is_final must be a function, and this is a bool. Give its name alone, without brackets."),
         (None, "not yet. is_final must be a function, and this is a NoneType."),
+        (ValueError, "not yet. is_final must be a function, and this is the class ValueError. Write it with def."),
         (len, "not yet. is_final must be a function"),
         (lambda reply: True, "this answer holds a lambda, which a check cannot take along. Write functions with def"),
     ],

@@ -365,7 +365,7 @@ class Unreadable(dict):
 
 
 def test_what_an_error_says_at_its_end_stays():
-    observation = trim_result(tool(Unreadable), 300)(call("a", "t"))
+    observation = trim_result(tool(lambda: Unreadable()), 300)(call("a", "t"))
     assert observation.startswith("ERROR: t ran, but its result is not JSON: TypeError: ")
     assert observation.endswith("; do not repeat it blindly") and len(observation) == 300
 
