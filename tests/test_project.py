@@ -6,6 +6,7 @@ import ast
 import asyncio
 import json
 import os
+import re
 import shutil
 import signal
 import stat
@@ -313,13 +314,11 @@ def test_an_edit_of_the_same_length_in_the_same_second_is_seen_by_the_tests(root
 WORLD = "\n\ndef add(a, b):\n    return a + b\n\n\ndef subtract(a, b):\n    return a - b\n"
 ODD_TESTS = {
     "ends the process": ("import os\nos._exit(0)", {"passed": False, "tests": 0, "said": "no test ran to its end"}),
-    "calls sys.exit": ("import sys\nsys.exit(0)", {"passed": False, "tests": 1}),
     "prints without end": ("while True: print('-' * 99)", {"passed": False, "tests": 0}),
     "prints": ("print('hello')" + WORLD, {"passed": True, "tests": 2, "said": "hello"}),
     "raises": ("raise LookupError(__file__)", {"passed": False, "tests": 1}),
     "finds no key": ("import os\nprint(sorted(os.environ)[:0], os.environ.get('KEY_OF_OURS'))" + WORLD,
                      {"passed": True, "said": "[] None"}),
-    "asks for input": ("input()", {"passed": False, "tests": 1}),
     "says a lot": ("for n in range(99): print('line', n)" + WORLD,
                    {"said": "\n".join(f"line {n}" for n in range(90, 99))}),
 }
@@ -459,6 +458,11 @@ def test_the_verifier_takes_no_file_that_is_gone_or_a_link(root: Path) -> None:
     assert nb.verify(root) is False
 
 
+def test_the_verifier_believes_a_calculator_that_adds_however_it_is_written(root: Path) -> None:
+    write(root, "print('hello')\nfrom operator import add\n\nsubtract = lambda a, b: add(a, -b)\n")
+    assert nb.verify(root) is True
+
+
 def test_the_verifier_leaves_the_project_as_it_is(root: Path) -> None:
     before = contents(root.parent)
     nb.verify(root)
@@ -568,11 +572,10 @@ def test_looks_alone_run_at_once_and_their_results_come_in_the_order_asked(tmp_p
 
 
 def test_a_front_end_that_watches_changes_nothing(root: Path) -> None:
-    watched = asyncio.run(results(agent_events(run_agent_async, PROJECT_TASK, async_model(ScriptedModel(mends())),
-                                               nb.project_tools(root), token_budget=10_000, safe=nb.SAFE)))
-    again = calculator_project(root / "again")
-    alone = run_agent(PROJECT_TASK, ScriptedModel(mends()), nb.project_tools(again), token_budget=10_000)
-    assert watched[-1] == RunEnded(alone)
+    script, again = [asks(EDIT), asks(EDIT), final("Mended.")], calculator_project(root / "again")
+    watched = asyncio.run(results(agent_events(run_agent_async, PROJECT_TASK, async_model(ScriptedModel(script)),
+                                               nb.project_tools(root), safe=nb.SAFE)))
+    assert watched[-1] == RunEnded(run_agent(PROJECT_TASK, ScriptedModel(script), nb.project_tools(again)))
 
 
 def test_an_edit_that_broke_off_in_the_stream_is_never_made(root: Path) -> None:
@@ -657,3 +660,12 @@ def test_a_session_settles_what_a_crash_left_open_before_it_goes_on(root: Path, 
     assert nb.verify(root)
     assert answered(session, "And now?").answer == "5"
     check_messages(recover(path).messages)
+
+
+def test_three_closing_questions_are_asked() -> None:
+    asked = re.findall(r"<summary>(.*?)</summary>", NOTEBOOK.read_text(encoding="utf-8"))
+    assert asked[:3] == [
+        "Why must a result keep its call's id?",
+        "Why is a failed read useful input?",
+        'Why does \\"the model stopped\\" not imply \\"the task succeeded\\"?',
+    ]

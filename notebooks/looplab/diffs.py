@@ -118,7 +118,8 @@ def sentence_html(frame: Frame, count: int) -> str:
 def files_html(start: Mapping[str, str], before: Frame | None, frame: Frame) -> str:
     """Return the files, line by line; what was taken away and added stays in sight, and what is new is lit."""
     seen = Counter(diff_of(start, before.files if before else start))
-    rows, last, number = [], "", 0
+    rows: list[str] = []
+    last, number = "", 0
     for line in diff_of(start, frame.files):
         path, sign, text = line
         if path != last:
