@@ -273,7 +273,7 @@ def test_an_invention_that_is_chosen_shows_first_what_is_not_proven() -> None:
     reader = transcript_reader(RUN, {"another version": CONCLUSION.replace("v841", "v842")})
     reader.choice.value = "another version"
     assert reader.text.value.count("v842") == 2 and reader.current == 0 and lit(reader) == []
-    assert "stands in no result" in reader._say.value and "9 of 11 claims are proven." in reader._table.value
+    assert "stands in no result" in reader._say.value and "Proven: 9 of 11 claims." in reader._table.value
     reader.buttons["Next not proven"].click()
     assert reader.current == 9
     reader.buttons["Next not proven"].click()
@@ -305,7 +305,7 @@ def test_the_twin_is_the_conclusion_and_a_table_of_its_claims() -> None:
     bundle = transcript_reader(RUN)._repr_mimebundle_()
     assert "The conclusion: Likely cause: deploy v841" in bundle["text/plain"]
     assert "<td>2930 / 209 = 14.02, turn 1</td>" in bundle["text/html"]
-    assert "11 of 11 claims are proven." in bundle["text/plain"] and "style=" not in bundle["text/html"]
+    assert "Proven: 11 of 11 claims." in bundle["text/plain"] and "style=" not in bundle["text/html"]
 
 
 def test_every_value_is_escaped() -> None:

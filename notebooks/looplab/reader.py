@@ -26,8 +26,7 @@ def tally(findings: Sequence[Finding]) -> str:
     """Say how many claims are proven."""
     if not findings:
         return "This conclusion claims nothing that can be looked up."
-    proven = sum(finding.proven for finding in findings)
-    return f"{proven} of {plural(len(findings), 'claim')} {'is' if proven == 1 else 'are'} proven."
+    return f"Proven: {sum(finding.proven for finding in findings)} of {plural(len(findings), 'claim')}."
 
 
 def finding_words(messages: list[Json], finding: Finding) -> tuple[str, str]:
