@@ -38,7 +38,9 @@ SABOTAGES = {
     "the script's end is told in other words": Sabotage(1, "script ran out", "no reply left"),
     "seen grows with the run": Sabotage(1, "[copies[:length] for", "[copies for"),
     "asks keeps one call only": Sabotage(1, "ModelReply(text, list(calls))", "ModelReply(text, list(calls)[:1])"),
-    "a bool is a number": Sabotage(2, "type(value) in JSON_TYPES[json_type]", "isinstance(value, (int, float))"),
+    "a bool is a number": Sabotage(
+        2, "type(value) in JSON_TYPES[json_type]", "isinstance(value, JSON_TYPES[json_type])"
+    ),
     "unknown arguments are let through": Sabotage(2, 'return f"unexpected argument {name!r}"', "continue"),
     "a missing argument is not quoted": Sabotage(2, "required argument {name!r}", "required argument {name}"),
     "tools are listed as registered": Sabotage(3, "{sorted(self._tools)}", "{list(self._tools)}"),
