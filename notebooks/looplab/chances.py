@@ -186,7 +186,9 @@ class ChanceExplorer(Bench):
         self._view = view.area("", "view")
         limits = widgets.HBox([row])
         limits.add_class("ll-limits")
-        super().__init__(self.chance, limits, self.runs, self.seed, self._view, hook="chances")
+        often = widgets.HBox([self.runs, self.seed])
+        often.add_class("ll-choices-row")
+        super().__init__(self.chance, limits, often, self._view, hook="chances")
         for control in (self.chance, self.steps, self.runs, self.seed):
             control.observe(self._show, names="value")
         self._show()

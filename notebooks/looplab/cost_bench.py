@@ -14,7 +14,7 @@ from looplab.limits import limit_row
 from looplab.room import line, rect, text, var
 from looplab.view import Bench, Block, escape, guarded, plural
 
-HEAD = ["a run", "sent", "of it from a cache", "written", "USD", "of the first"]
+HEAD = ["a run", "sent", "cached", "written", "USD", "compared"]
 
 
 # --- State ------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ LEFT, RIGHT, TOP, FLOOR = 62, 566, 16, 206
 
 
 def cost_svg(costs: Costs) -> str:
-    """Draw what each step costs; what it costs without a help stands dashed behind, and keeps the scale."""
+    """Draw what each step costs; what is saved stands dashed above, and keeps the scale."""
     plain, made = costs.by_step(False, False), costs.by_step(costs.cut_to is not None, costs.caching)
     most = max(step.usd for step in [*plain, *made]) or 1
     slot = (RIGHT - LEFT) / len(made)
@@ -106,11 +106,11 @@ def cost_svg(costs: Costs) -> str:
         left, width = LEFT + n * slot + slot * .1, slot * .8
         cached = step.cached * costs.prices.cached * costs.prices.prompt / 1e6
         levels = [0, cached, step.prompt_usd, step.usd]
+        if before.usd > step.usd:
+            dashed = f'fill="none" stroke="{var("next")}" stroke-dasharray="4 3"'
+            parts.append(rect(left, y(before.usd), width, y(step.usd) - y(before.usd), dashed))
         parts += [rect(left, y(high), width, y(low) - y(high), f'fill="{var(colour)}"')
                   for low, high, colour in zip(levels, levels[1:], ("edge", "spent", "assistant"))]
-        if before.usd != step.usd:
-            parts.append(rect(left, y(before.usd), width, FLOOR - y(before.usd),
-                              f'fill="none" stroke="{var("next")}" stroke-dasharray="4 3"'))
         if (n + 1) % (1 + len(made) // 13) == 0 or n == 0:
             parts.append(text(left + width / 2, FLOOR + 18, n + 1, "middle", "muted"))
     parts.append(text(LEFT - 8, FLOOR + 18, "step", "end", "muted"))
@@ -146,7 +146,7 @@ def cost_html(costs: Costs, cut_to: int) -> str:
     said = view.sentence(f"{view.word(plural(costs.shape.steps, 'step'), 'assistant')}"
                          f"{escape(cost_words(costs).removeprefix(plural(costs.shape.steps, 'step')))}")
     return (f'{said}<div class="ll-cols"><div class="ll-plot">{plot}</div>'
-            f'<div class="ll-tab">{table}{view.note(price_words(costs.prices))}</div></div>')
+            f'<div class="ll-tab ll-named">{table}{view.note(price_words(costs.prices))}</div></div>')
 
 
 class CostExplorer(Bench):
@@ -163,8 +163,8 @@ class CostExplorer(Bench):
         self.to_cache = number("to the cache", float(prices.to_cache), "to-cache")
         self.as_of = view.field(widgets.Text(prices.as_of, description="prices as of"), "as-of")
         self.caching = view.switch("with a cache for what was sent before", "caching")
-        self.trimming = view.switch("with results cut to", "trimming")
-        self.cut_to = number("tokens", cut_to, "cut-to")
+        self.trimming = view.switch("with results cut", "trimming")
+        self.cut_to = number("cut results to", cut_to, "cut-to")
         self._view = view.area("", "view")
         limits = widgets.HBox([steps])
         limits.add_class("ll-limits")
