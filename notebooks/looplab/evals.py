@@ -57,7 +57,7 @@ class Task:
         if self.world not in WORLDS:
             raise ValueError(f"there is no world {self.world!r}; there are {', '.join(WORLDS)}")
         if not all(isinstance(part, tuple) for part in (self.answer, self.path, self.refunds, *self.refunds)):
-            raise ValueError("answer, path and refunds are tuples, each refund too: (\"86\",), and not \"86\"")
+            raise ValueError("answer, path and refunds are tuples, and so is each refund: ('86',), and not '86'")
 
 
 TASKS = [
@@ -96,8 +96,9 @@ NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
 def says(answer: str, wanted: str) -> bool:
     """Say whether an answer holds a number, however it is written, or a text as whole words."""
     if re.fullmatch(NUMBER, wanted):
-        numbers = re.findall(rf"(?<![\w.:]){NUMBER}(?![\w:])", answer)
-        return any(float(number.replace(",", "")) == float(wanted) for number in numbers)
+        numbers = [wanted, *re.findall(rf"(?<![\w.:]){NUMBER}(?![\w:])", answer)]
+        value, *others = [float(number.replace(",", "")) for number in numbers]
+        return value in others
     return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", answer, re.IGNORECASE) is not None
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 THEMES = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-COSTS = 'from looplab import cost_explorer\nfrom looplab.costs import Prices\ncost_explorer(Prices(3, 15, "2026-11-01"))'
+COSTS = """from looplab import cost_explorer
+from looplab.costs import Prices
+cost_explorer(Prices(3, 15, as_of="2026-11-01"))"""
 CHANCES = "from looplab import chance_explorer\nchance_explorer()"
 BAR = ("from looplab import progress_bar\nbar = progress_bar(16)\nbar",
        "from looplab.eval_models import sloppy\nfrom looplab.evals import TASKS, evaluate\n"
