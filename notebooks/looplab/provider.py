@@ -2,8 +2,8 @@
 
     python -m looplab.provider
 
-answers the weather task, as often as it is asked. What the providers refuse, it refuses, with their status codes and
-the shape of their errors, and is never milder: where one of them accepts what another does not, it goes with the
+answers the weather task, as often as it is asked. What the providers refuse of messages and tools, it refuses, with
+their status codes and the shape of their errors; where one server accepts what another does not, it goes with the
 stricter one. It shares no code with the adapters in agentloop.py, so that it can judge what they send.
 """
 
