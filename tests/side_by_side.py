@@ -1,0 +1,77 @@
+"""Run the notebooks beside the other tests, in a process of their own: a test of a cell mostly waits for its kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Writer:
+    """A plugin that writes each report to a file of JSON Lines, in place of the terminal."""
+
+    def __init__(self, path: Path, config: pytest.Config) -> None:
+        self.path, self.config = path, config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(data) + "\n")
+
+
+def read_reports(path: Path, config: pytest.Config) -> Generator[pytest.TestReport, None, None]:
+    """Yield the reports that a Writer wrote."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        yield config.hook.pytest_report_from_serializable(config=config, data=json.loads(line))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
+    config = session.config
+    cells = [item for item in session.items if item.path.suffix == ".ipynb"]
+    others = [item for item in session.items if item.path.suffix != ".ipynb"]
+    alone = not (cells and others) or config.option.collectonly or config.option.usepdb
+    if alone or not hasattr(os, "fork"):
+        return (yield)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "reports.jsonl")
+        path.touch()
+        sys.stdout.flush()
+        child = os.fork()
+        session.items[:] = others if child else cells
+        if not child:
+            run_quietly(config, path)
+            try:
+                yield
+            finally:
+                os._exit(0)
+        try:
+            outcome = yield
+            os.waitpid(child, 0)
+        except BaseException:
+            os.kill(child, signal.SIGINT)
+            raise
+        ended = set()
+        for report in read_reports(path, config):
+            ended |= {report.nodeid} if report.when == "teardown" else set()
+            config.hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
+            config.hook.pytest_runtest_logreport(report=report)
+        if lost := [cell.nodeid for cell in cells if cell.nodeid not in ended]:
+            pytest.exit(f"the process of the notebooks ended before {lost[0]}", returncode=1)
+        return outcome
+
+
+def run_quietly(config: pytest.Config, path: Path) -> None:
+    """Let this process report to a file, and capture output in files of its own."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    capture.stop_global_capturing()
+    capture.start_global_capturing()
+    config.pluginmanager.unregister(name="terminalreporter")
+    config.pluginmanager.register(Writer(path, config))
