@@ -102,16 +102,15 @@ class ScriptedModel:
     """
 
     def __init__(self, replies: Iterable[ModelReply | Model]) -> None:
-        self._steps = list(replies)
+        self._steps, self._shown, self._copies = list(replies), list[Json](), list[Json]()
         self._calls: list[tuple[list[Json], int]] = []  # for each call: a growing copy, and how much of it was shown
-        self._shown: list[Json] = []
 
     def __call__(self, messages: list[Json], specs: list[Json]) -> ModelReply:
-        same_run = self._calls and messages[: len(self._shown)] == self._shown
-        copies, known = self._calls[-1] if same_run else ([], 0)
-        copies += deepcopy(messages[known:])
+        if messages[: len(self._shown)] != self._shown:  # another run
+            self._copies = []
+        self._copies += deepcopy(messages[len(self._copies) :])
         self._shown = list(messages)
-        self._calls.append((copies, len(messages)))
+        self._calls.append((self._copies, len(messages)))
         if len(self._calls) > len(self._steps):
             raise AssertionError(f"script ran out: call {len(self._calls)} of {len(self._steps)}")
         step = self._steps[len(self._calls) - 1]
@@ -371,7 +370,8 @@ def open_calls(messages: list[Json]) -> list[ToolCall]:
     answered = set()
     for message in reversed(messages):
         if message["role"] == "assistant":
-            return [ToolCall(**json_copy(c)) for c in message["tool_calls"] if c["id"] not in answered]
+            calls = [c for c in message["tool_calls"] if c["id"] not in answered]
+            return [ToolCall(**c | {"args": json_copy(c["args"])}) for c in calls]
         answered.add(message.get("tool_call_id"))
     return []
 
@@ -388,7 +388,7 @@ def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
     if not isinstance(call.name, str):
         record["name"] = f"({written(call.name)})"  # in brackets no tool has it
     try:
-        record, error = json_copy(record), call.error
+        record["args"], error = json_copy(call.args), call.error
     except Exception as problem:
         record["args"], error = written(call.args), call.error or f"arguments are not JSON: {describe(problem)}"
     return record | {"error": str(error)} if error else record
