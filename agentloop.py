@@ -1734,7 +1734,7 @@ async def answer_calls(run: Run, execute: Execute, safe: Collection[str], report
             tasks.append(asyncio.ensure_future(asyncio.to_thread(work, call)))
         try:
             for call, task in zip(batch, tasks):
-                run.answer(call, (await asyncio.shield(task))())
+                run.answer(call, (await task)())
                 run.tell()
         finally:
             for task in tasks:

@@ -206,6 +206,21 @@ def test_a_reply_that_is_no_assistant_message_is_a_value_error_with_the_run_so_f
     assert raised.value.result.steps == 1 and observations(raised.value.result) == ['"a"']
 
 
+@pytest.mark.parametrize("value", [None, 7, b"text"])
+def test_execute_must_return_text_in_both_loops(value):
+    registry, script = echo()[0], [batch("a", "b")]
+
+    def raised_by(go):
+        with pytest.raises(ValueError, match="observation as text") as raised:
+            go(lambda asked: value)
+        return raised.value.result
+
+    plain = raised_by(lambda execute: run_agent("go", ScriptedModel(script), registry, execute=execute))
+    by_await = raised_by(lambda execute: asyncio.run(
+        run_agent_async("go", awaited(ScriptedModel(script)), registry, execute=execute)))
+    assert plain == by_await and observations(plain) == [INTERRUPTED, NOT_RUN]
+
+
 def test_blocks_of_instructions_stand_before_the_task():
     model = ScriptedModel([final("ok")])
     blocks = ["Read before you speak.", "Change nothing."]
@@ -228,6 +243,18 @@ def test_what_a_model_raises_in_its_thread_ends_the_run_as_in_the_other_loop(err
     plain = runs(lambda model: run_agent("go", model, echo()[0]), script())
     by_await = runs(lambda model: asyncio.run(run_agent_async("go", async_model(model), echo()[0])), script())
     assert plain == by_await and observations(plain[0]) == ['"a"']
+
+
+@pytest.mark.parametrize("watch_error", [ValueError("watch"), Stop("watch"), GeneratorExit()], ids=type)
+def test_the_first_exception_goes_on_even_if_watch_raises_while_the_history_is_closed(watch_error):
+    def watch(message):
+        if message["content"].startswith("ERROR"):
+            raise watch_error
+
+    model, error = awaited(ScriptedModel([batch("a", "b")])), ConnectionError("503")
+    with pytest.raises(ConnectionError) as raised:
+        asyncio.run(run_agent_async("go", model, echo()[0], execute=raises(error), watch=watch))
+    assert raised.value is error and observations(error.result) == [INTERRUPTED, NOT_RUN]
 
 
 @pytest.mark.parametrize("where", ["model", "execute"])
@@ -293,40 +320,31 @@ def test_importing_the_file_does_not_import_asyncio():
 # --- At once, or in order -------------------------------------------------------------------------------------
 
 
-class Counter:
-    """A tool's function that says how many calls of it run at the same time, at most."""
-
-    def __init__(self, together=1):
-        self.now, self.most, self.begun = 0, 0, []
-        self.lock, self.together = threading.Lock(), threading.Barrier(together)
-
-    def __call__(self, x):
-        with self.lock:
-            self.now += 1
-            self.most = max(self.most, self.now)
-            self.begun.append(x)
-        self.together.wait(30)
-        with self.lock:
-            self.now -= 1
-        return x
-
-
 @pytest.mark.parametrize("ids", [("a", "b"), ("a", "b", "c")])
 def test_calls_run_at_once_if_every_one_of_them_is_safe(ids):
-    counter = Counter(together=len(ids))
+    together = threading.Barrier(len(ids))  # which none passes before all have come
     model = ScriptedModel([batch(*ids), final("ok")])
-    result = asyncio.run(run_agent_async("go", awaited(model), tool(counter, TEXT), safe={"t"}))
-    assert counter.most == len(ids) and observations(result) == [f'"{call_id}"' for call_id in ids]
+    meet = tool(lambda x: together.wait(30) < len(ids) and x, TEXT)
+    result = asyncio.run(run_agent_async("go", awaited(model), meet, safe={"t"}))
+    assert observations(result) == [f'"{call_id}"' for call_id in ids]
 
 
 @pytest.mark.parametrize("safe", [(), ["other"], {"read"}])
 def test_one_call_that_is_not_safe_lets_all_calls_of_its_reply_run_in_order(safe):
-    counter = Counter()
-    registry = tool(counter, TEXT, "read")
-    registry.register("edit", "A tool.", TEXT, counter)
+    begun, another = [], threading.Event()
+
+    def fn(x):
+        begun.append(x)
+        if x == "a":
+            another.wait(0.05)  # the others have the time to begin
+            begun.append("a is back")
+        another.set()
+
+    registry = tool(fn, TEXT, "read")
+    registry.register("edit", "A tool.", TEXT, fn)
     reply = asks(call("a", "read", x="a"), call("b", "edit", x="b"), call("c", "read", x="c"))
     asyncio.run(run_agent_async("go", awaited(ScriptedModel([reply, final("ok")])), registry, safe=safe))
-    assert (counter.most, counter.begun) == (1, ["a", "b", "c"])
+    assert begun == ["a", "a is back", "b", "c"]
 
 
 def test_observations_stand_in_the_order_asked_whichever_came_back_first():
@@ -494,6 +512,7 @@ def test_a_call_that_still_waits_for_a_thread_when_the_run_is_cancelled_never_be
             await task
         await asyncio.sleep(0)
         gate.free.set()
+        await asyncio.to_thread(id, "the one thread is free again, and would have come to b before this")
         return raised.value.result
 
     result = asyncio.run(go())
