@@ -206,6 +206,20 @@ def test_a_reply_that_is_no_assistant_message_is_a_value_error_with_the_run_so_f
     assert raised.value.result.steps == 1 and observations(raised.value.result) == ['"a"']
 
 
+def test_a_model_that_edits_what_it_is_shown_changes_its_own_copies():
+    script = ScriptedModel([batch("a"), batch("b"), final("ok")])
+
+    async def rude(messages, specs):
+        reply = script(messages, specs)
+        for message in [*messages, *specs]:
+            message.clear()
+        messages.clear()
+        return reply
+
+    result = asyncio.run(run_agent_async("go", rude, echo()[0]))
+    assert result == run_agent("go", ScriptedModel([batch("a"), batch("b"), final("ok")]), echo()[0])
+
+
 @pytest.mark.parametrize("value", [None, 7, b"text"])
 def test_execute_must_return_text_in_both_loops(value):
     registry, script = echo()[0], [batch("a", "b")]
