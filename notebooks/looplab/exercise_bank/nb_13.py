@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401  or a check imports it, and a process that has changed is not kept
 from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
