@@ -19,6 +19,7 @@ _HOME = {
     "wire_viewer": "wire", "show_request": "wire",
     "transcript_reader": "reader",
     "project_view": "diffs",
+    "nested_runs": "nesting",
     "progress_bar": "eval_progress", "cost_explorer": "cost_bench", "chance_explorer": "chances",
     "mock_interview": "interview_room", "all_questions": "interview_room", "interviewer_sheet": "interview_room",
     "bug_clinic": "clinic", "all_cases": "clinic", "all_endings": "endings",

@@ -21,6 +21,7 @@ from looplab.exercise_bank import (
     nb_12,
     nb_13,
     nb_14,
+    nb_15,
     nb_16,
 )
 
@@ -39,6 +40,7 @@ NOTEBOOKS = {
     "12_checkout_incident": nb_12.EXERCISES,
     "13_async_loop": nb_13.EXERCISES,
     "14_a_real_project": nb_14.EXERCISES,
+    "15_skills_and_sub_agents": nb_15.EXERCISES,
     "16_evals_and_cost": nb_16.EXERCISES,
 }
 EXERCISES: dict[str, Exercise] = {exercise.id: exercise for bank in NOTEBOOKS.values() for exercise in bank}
