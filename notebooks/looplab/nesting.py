@@ -66,7 +66,7 @@ def tokens_of(messages: list[Any]) -> int:
 
 
 def family_table(job: Any) -> list[list[str]]:
-    """Return a row for each run of a family: path, task, exit, the size of its list, and what was paid from its purse."""
+    """Return a row for each run of a family: path, task, exit, the size of its list, what its purse has paid."""
     rows = [["run", "task", "exit", "messages", "list", "spent, with those below"]]
     for path, each in [("main", job), *((nested.path, nested.job) for nested in nested_in(job))]:
         size, spent = f"{tokens_of(each.messages):,}", f"{each.purse.spent:,}"

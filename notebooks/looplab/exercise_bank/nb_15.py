@@ -129,9 +129,9 @@ OBSERVE = Exercise(
     ],
     (
         "Call run() in a try. Which exceptions are failures, and which one is a person who wants all of it to end?",
-        "except Exception catches failures, also Stop, and not KeyboardInterrupt. describe(error) gives a text for one.",
-        "After the try: if the status is not done, an error with the status. Then take answer.strip(); if its length is "
-        "not between 1 and most, an error. Else return the answer.",
+        "except Exception catches failures, Stop too, and not KeyboardInterrupt. describe(error) makes a text of one.",
+        "After the try: if the status is not done, an error with the status. Then take answer.strip(): if its length "
+        "is not between 1 and most, an error. Else return the answer.",
     ),
     lambda: {"ends": ends, "fails": fails},
 )
