@@ -85,10 +85,16 @@ def parcel_in(texts: list[str]) -> str:
     return found[-1] if found else ""
 
 
+def ask_for(messages: list[Json], name: str, text: str = "", /, **args: Any) -> ModelReply:
+    """Ask for one call, whose id is the number of the reply."""
+    number = 1 + sum(message["role"] == "assistant" for message in messages)
+    return asks(call(f"c{number}", name, **args), text=text)
+
+
 def next_page(messages: list[Json]) -> ModelReply:
     """Ask for the page of the log after the last one that was read."""
     page = len(results_of(messages, "read_log")) + 1
-    return asks(call("", "read_log", page=page))
+    return ask_for(messages, "read_log", page=page)
 
 
 def searcher(messages: list[Json], specs: list[Json]) -> ModelReply:
@@ -96,7 +102,7 @@ def searcher(messages: list[Json], specs: list[Json]) -> ModelReply:
     if line := parcel_in(results_of(messages, "read_log") + results_of(messages, "find_parcel")):
         return final(line)
     if "find_parcel" in {spec["name"] for spec in specs}:
-        return asks(call("", "find_parcel", order_id="A123"))
+        return ask_for(messages, "find_parcel", order_id="A123")
     if messages[-1]["content"].startswith("ERROR: "):
         return final("There is no parcel of order A123 in the log.")
     return next_page(messages)
@@ -104,7 +110,7 @@ def searcher(messages: list[Json], specs: list[Json]) -> ModelReply:
 
 def reads_on(messages: list[Json], specs: list[Json]) -> ModelReply:
     """A model that reads the log again and again, and never has enough."""
-    return asks(call("", "read_log", page=1 + len(results_of(messages, "read_log")) % PAGES))
+    return ask_for(messages, "read_log", page=1 + len(results_of(messages, "read_log")) % PAGES)
 
 
 def reports(messages: list[Json], specs: list[Json]) -> ModelReply:
@@ -126,9 +132,9 @@ def clerk(messages: list[Json], specs: list[Json]) -> ModelReply:
     """
     tools = {spec["name"] for spec in specs}
     if "load_skill" in tools and not results_of(messages, "load_skill"):
-        return asks(call("", "load_skill", name="process-a-return"), text="There are rules for this.")
+        return ask_for(messages, "load_skill", "There are rules for this.", name="process-a-return")
     if not results_of(messages, "get_order"):
-        return asks(call("", "get_order", order_id="A123"))
+        return ask_for(messages, "get_order", order_id="A123")
     places = [results_of(messages, name) for name in ("read_log", "find_parcel", "delegate")]
     line = parcel_in(sum(places, []))
     if not line and (reply := look_for_parcel(messages, tools)):
@@ -142,12 +148,12 @@ def look_for_parcel(messages: list[Json], tools: set[str]) -> ModelReply | None:
     """Return the reply of the clerk while the parcel is not found; None where there is nothing to look with."""
     if "delegate" in tools:
         if messages[-1].get("name") != "delegate":
-            return asks(call("", "delegate", task=SEARCH), text="Somebody else can read the log.")
+            return ask_for(messages, "delegate", "Somebody else can read the log.", task=SEARCH)
         if messages[-1]["content"].startswith("ERROR: "):
             return final("I could not find out whether your parcel has arrived. A person will look for it.")
         return final("Your parcel has not arrived, so nothing is paid.")
     if "find_parcel" in tools:
-        return asks(call("", "find_parcel", order_id="A123"))
+        return ask_for(messages, "find_parcel", order_id="A123")
     if "read_log" in tools:
         if messages[-1]["content"].startswith("ERROR: "):
             return final("Your parcel has not arrived, so nothing is paid.")
@@ -159,8 +165,8 @@ def pay_back(messages: list[Json], part: float) -> ModelReply:
     """Return the last replies of the clerk: compute, pay, tell."""
     if not (sums := results_of(messages, "calculator")):
         price = json.loads(results_of(messages, "get_order")[0])["unit_price"]
-        return asks(call("", "calculator", expression=f"{price} * {part}"))
+        return ask_for(messages, "calculator", expression=f"{price} * {part}")
     amount: Any = json.loads(sums[0])
     if not results_of(messages, "issue_refund"):
-        return asks(call("", "issue_refund", order_id="A123", amount=amount))
+        return ask_for(messages, "issue_refund", order_id="A123", amount=amount)
     return final(f"{amount:.0f} rupees were paid back for one keyboard of order A123.")
