@@ -229,6 +229,14 @@ def test_a_test_that_does_not_tell_the_loops_apart_is_told_why(body):
     assert not judgement.caught and BODIES[body] in judgement.text
 
 
+def test_a_test_may_use_open_which_a_notebook_wraps():
+    wrapped = ("import functools, io, os\n"
+               "open = functools.wraps(io.open)(lambda *given, **named: io.open(*given, **named))")
+    reads = "    with open(os.devnull, encoding='utf-8') as file:\n        assert file.read() == ''"
+    head, *rest = answer_of(FAULTS[0]).split("\n")
+    assert judge_test(1, cell("\n".join([wrapped, head, reads, *rest]))).caught
+
+
 @pytest.mark.parametrize("test", [None, 3, "test", run(agentloop, agentloop.weather_script()), ...])
 def test_what_is_no_function_is_not_tried(test):
     assert judge_test(1, test).text.startswith("Case 1: not yet. Write a function test(agentloop)")

@@ -318,6 +318,17 @@ def test_an_answer_whose_value_cannot_be_sent_is_refused_in_a_sentence() -> None
     assert "holds a function whose source is not at hand" in review_answer("01-final", names["is_final"]).text
 
 
+def test_open_which_a_notebook_wraps_may_be_used_and_another_wrapped_builtin_is_named() -> None:
+    wrap = "import functools, io\n{name} = functools.wraps({of})(lambda *args, **named: {of}(*args, **named))\n"
+    body = "def is_final(reply):\n    {use}\n    return not reply.tool_calls"
+    kept = wrap.format(name="open", of="io.open") + body.format(use="open(__import__('os').devnull).close()")
+    assert review_cell("01-final", kept).solved
+    left = wrap.format(name="size", of="len") + body.format(use="size([])")
+    assert "it uses size of the notebook" in review_cell("01-final", left).text
+    names = run_cell(wrap.format(name="size", of="len"))
+    assert "holds a function whose source is not at hand" in review_answer("01-final", names["size"]).text
+
+
 def test_an_exercise_that_is_not_there_is_told_with_those_that_are(capsys: pytest.CaptureFixture[str]) -> None:
     for ask in (lambda: check("02-emun", 1), lambda: hint("02-emun"), lambda: solution("02-emun")):
         ask()

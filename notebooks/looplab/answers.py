@@ -18,6 +18,9 @@ import agentloop
 from agentloop import Json
 
 
+NO_SOURCE = (OSError, TypeError)  # what inspect raises: TypeError for a function that wraps a builtin
+
+
 class CannotSend(ValueError):
     """A value that cannot be written as code; the text names it."""
 
@@ -84,8 +87,9 @@ def is_known(name: str, value: Any) -> bool:
     if isinstance(value, FunctionType) and isinstance(ours, FunctionType) and ours is not value:
         try:
             return inspect.getsource(ours) == inspect.getsource(value)
-        except OSError:
+        except NO_SOURCE:
             return False
+    value = inspect.unwrap(value) if name == "open" else value  # a notebook wraps it
     return value is ours or (isinstance(value, type) and isinstance(ours, type) and value.__module__ == "__main__")
 
 
@@ -104,7 +108,7 @@ def source_of(value: Any) -> tuple[str, int, Json]:
         raise CannotSend("a lambda")
     try:
         source = textwrap.dedent(inspect.getsource(value))
-    except OSError:
+    except NO_SOURCE:
         raise CannotSend("a function whose source is not at hand") from None
     inside = {name: cell.cell_contents for name, cell in zip(value.__code__.co_freevars, value.__closure__ or ())}
     return source, value.__code__.co_firstlineno, value.__globals__ | inside
