@@ -1326,13 +1326,18 @@ def explain(result: AgentResult | Trace, goals: dict[str, Callable[[Any], object
 # --- 10 · Real models · notebooks/10_real_models.ipynb --------------------------------------------------------
 
 
-def accepted(text: str) -> str:
-    """Return a name or an id in letters that providers accept; what they refuse becomes its number: a.b is a_2eb.
+def accepted(text: str, pattern: str = "[a-zA-Z0-9_-]{1,64}") -> str:
+    """Return a name or an id as it is where a provider accepts it, else its beginning and a digest of the whole.
 
-    A model may invent any name, and each server writes ids of its own kind; two that differ stay different.
-    Source: Anthropic, "Define tools"; OpenAI, "Create chat completion", tools.
+    A model may invent any name, and each server writes ids of its own kind; two that differ stay different. So what
+    ends like our digests gets one too. Source: Anthropic, "Define tools"; OpenAI, "Create chat completion", tools.
     """
-    return re.sub("[^a-zA-Z0-9_-]", lambda refused: f"_{ord(refused[0]):x}", text) or "_"
+    if re.fullmatch(pattern, text) and not re.search("__[0-9a-f]{16}$", text):
+        return text
+    import hashlib  # here, because few names are refused, and every run would pay for the import
+
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{re.sub('[^a-zA-Z0-9_-]', '_', text)[:22]}__{digest[:16]}"  # 40 letters, the most that OpenAI takes
 
 
 def object_args(asked: Json) -> Json:
@@ -1353,8 +1358,8 @@ def anthropic_blocks(message: Json) -> list[Json]:
         return [result | {"is_error": True} if content.startswith("ERROR:") else result]
     blocks: list[Json] = [{"type": "text", "text": content}] if content.strip() else []
     for c in message.get("tool_calls", []):
-        name = accepted(c["name"])[:64]
-        blocks.append({"type": "tool_use", "id": accepted(c["id"]), "name": name, "input": object_args(c)})
+        use = {"type": "tool_use", "id": accepted(c["id"]), "name": accepted(c["name"]), "input": object_args(c)}
+        blocks.append(use)
     return blocks
 
 
@@ -1422,45 +1427,63 @@ def from_anthropic(response: Any) -> ModelReply:
     """
     text = "".join(block.text for block in response.content if block.type == "text")
     calls = [read_call(block.id, block.name, block.input) for block in response.content if block.type == "tool_use"]
-    used = response.usage
-    cached = [getattr(used, f"cache_{kind}_input_tokens", None) or 0 for kind in ("read", "creation")]
-    return read_reply(text, calls, Usage(used.input_tokens + sum(cached), used.output_tokens), response.stop_reason)
+    used = getattr(response, "usage", None)
+    prompt = sum(getattr(used, f"{kind}input_tokens", None) or 0 for kind in ("", "cache_read_", "cache_creation_"))
+    usage = Usage(prompt, getattr(used, "output_tokens", None) or 0) if prompt else None
+    return read_reply(text, calls, usage, response.stop_reason)
 
 
 def check_key(client: Any) -> None:
-    """Raise ValueError if the key of a client begins or ends with white space, like one that was read from a file.
+    """Raise ValueError if a client has a key or a header that cannot be sent, like one that holds a line end.
 
-    A request cannot hold a line end there, and the error of the client would quote it, key and all.
+    The client would try, and its own error would quote it, key and all. A key that a function makes for each request
+    is not there yet: that function must strip it.
     """
-    key = getattr(client, "api_key", None)
-    if isinstance(key, str) and key != key.strip():
-        raise ValueError("the client's api_key begins or ends with white space; strip it")
+    for name in ("api_key", "auth_token"):
+        key = getattr(client, name, None)
+        if isinstance(key, str) and not re.fullmatch("[!-~]*", key):
+            raise ValueError(f"the client's {name} holds white space, or a letter that cannot be sent; strip it")
+    for name, value in getattr(client, "default_headers", {}).items():
+        if isinstance(value, str) and not re.fullmatch("([!-~]([ -~]*[!-~])?)?", value):
+            raise ValueError(f"the client's header {name!r} holds what cannot be sent, like a line end; strip it")
+
+
+def check_task(messages: list[Json]) -> None:
+    """Raise ValueError unless a provider would accept the list, and the user says something in it."""
+    check_messages(messages)
+    if not any(message["role"] == "user" and message["content"].strip() for message in messages):
+        raise ValueError("the task is blank, so there is nothing to send")
 
 
 def anthropic_model(client: Any, model: str, max_tokens: int = 4096, **options: Any) -> Model:
     """Return a model that asks Anthropic's Messages API, through its client or the one for Bedrock.
 
-    A reply longer than `max_tokens` is cut off, which ends the run; `options` go to the API as they are. The client
-    holds the key and the address, and retries by itself: give it max_retries=0 where with_retries does that.
+    A reply longer than `max_tokens` is cut off, which ends the run. For a large one the client wants a timeout of its
+    own, or streaming, which is not done here; `options` go to the API as they are. The client holds the key and the
+    address, and retries by itself: give it max_retries=0 where with_retries does that.
     """
     check_key(client)
 
     def ask(messages: list[Json], specs: list[Json]) -> ModelReply:
-        check_messages(messages)
+        check_task(messages)
         request = to_anthropic(messages, specs)
         return from_anthropic(client.messages.create(model=model, max_tokens=max_tokens, **request, **options))
 
     return ask
 
 
+OPENAI_ID = "(?s).{1,40}"
+
+
 def openai_message(message: Json) -> Json:
-    """Return a message as OpenAI's API wants it: arguments as JSON text, and no empty list of calls."""
+    """Return a message as OpenAI's API wants it: arguments as JSON text, short ids, and no empty list of calls."""
     if message["role"] == "tool":
-        return {key: message[key] for key in ("role", "tool_call_id", "content")}
+        call_id = accepted(message["tool_call_id"], OPENAI_ID)
+        return {"role": "tool", "tool_call_id": call_id, "content": message["content"]}
     asked = []
     for c in message.get("tool_calls", []):
-        function = {"name": accepted(c["name"])[:64], "arguments": encode(object_args(c))}
-        asked.append({"id": c["id"], "type": "function", "function": function})
+        function = {"name": accepted(c["name"]), "arguments": encode(object_args(c))}
+        asked.append({"id": accepted(c["id"], OPENAI_ID), "type": "function", "function": function})
     plain = {"role": message["role"], "content": message["content"]}
     return plain | {"tool_calls": asked} if asked else plain
 
@@ -1477,6 +1500,14 @@ def to_openai(messages: list[Json], specs: list[Json]) -> Json:
     return {key: sendable(value) for key, value in request.items() if value}
 
 
+def text_of(content: Any) -> str:
+    """Return the text of a content, which some servers write as a list of parts; "" where there is none."""
+    if isinstance(content, list):
+        parts = [part.get("text") if isinstance(part, dict) else getattr(part, "text", None) for part in content]
+        return "".join(map(text_of, parts))
+    return content if isinstance(content, str) else ""
+
+
 def from_openai(response: Any) -> ModelReply:
     """Return the reply in a response of OpenAI's, or of a server that is compatible and leaves fields out.
 
@@ -1486,11 +1517,12 @@ def from_openai(response: Any) -> ModelReply:
         raise ValueError("the server sent no choices, so there is no reply")
     choice, used = response.choices[0], getattr(response, "usage", None)
     message, refusal = choice.message, getattr(choice.message, "refusal", None)
-    calls = [
-        read_call(getattr(c, "id", None), c.function.name, getattr(c.function, "arguments", None))
-        for c in getattr(message, "tool_calls", None) or []
-    ]
-    text = getattr(message, "content", None) or refusal or ""
+    calls = []
+    for c in getattr(message, "tool_calls", None) or []:
+        function = getattr(c, "function", None)
+        name, arguments = getattr(function, "name", None) or "", getattr(function, "arguments", None)
+        calls.append(read_call(getattr(c, "id", None), name, arguments))
+    text = text_of(getattr(message, "content", None)) or refusal or ""
     usage = Usage(used.prompt_tokens, used.completion_tokens or 0) if used and used.prompt_tokens else None
     return read_reply(text, calls, usage, "refusal" if refusal else getattr(choice, "finish_reason", None))
 
@@ -1504,7 +1536,7 @@ def openai_model(client: Any, model: str, **options: Any) -> Model:
     check_key(client)
 
     def ask(messages: list[Json], specs: list[Json]) -> ModelReply:
-        check_messages(messages)
+        check_task(messages)
         return from_openai(client.chat.completions.create(model=model, **to_openai(messages, specs), **options))
 
     return ask
@@ -1555,11 +1587,16 @@ def first_object(text: str) -> tuple[Json, str]:
 
     One inside a list, or inside an object that was cut off, is not what the model meant to say.
     """
-    for found in re.finditer(r'("\s*:\s*|\[\s*)?{', text):
-        if found[1]:
+    depth = 0
+    for found in re.finditer(r'("\s*:\s*|\[\s*)?{|}', text):
+        if found[0] == "}":
+            depth = max(depth - 1, 0)
+            continue
+        if found[1] and (depth or found[1][0] == "["):
             break
         with suppress(ValueError, RecursionError):
             return decode(text, found.end() - 1)[0], text[: found.end() - 1]
+        depth += 1
     return {}, text
 
 
@@ -1567,10 +1604,10 @@ def from_json_text(text: str) -> ModelReply:
     """Return the reply in a text: the first JSON object in it, whatever fence or prose stands around.
 
     One with "tool" acts; what it says beside, before the object and under "final", is kept as its text. What follows
-    is not read: models like to write the observation too. A text without such an object becomes a call with an
-    error, so that the model is told and the run goes on.
+    is not read: models like to write the observation too. Nor is what stands in <think> tags. A text without such an
+    object becomes a call with an error, so that the model is told and the run goes on.
     """
-    data, before = first_object(text)
+    data, before = first_object(re.sub(r"^.*</think>|^\s*<think>.*", "", text, flags=re.DOTALL))
     name, answer = data.get("tool"), data.get("final")
     said = answer if isinstance(answer, str) else "" if answer is None else encode(answer)
     if name and isinstance(name, str):
@@ -1583,22 +1620,27 @@ def from_json_text(text: str) -> ModelReply:
 
 
 def bad_in_a_row(messages: list[Json]) -> int:
-    """Count the last replies in a list that were no JSON."""
-    replies = [message for message in messages if message["role"] == "assistant"]
-    is_bad = [any(c.get("error") == BAD_REPLY for c in reply["tool_calls"]) for reply in replies]
-    return len(list(takewhile(bool, reversed(is_bad))))
+    """Count the last replies in a list that were no JSON; a message of the user begins the count anew."""
+    bad = 0
+    for message in messages:
+        if message["role"] == "assistant":
+            bad = bad + 1 if any(c.get("error") == BAD_REPLY for c in message["tool_calls"]) else 0
+        elif message["role"] == "user":
+            bad = 0
+    return bad
 
 
 def json_text_model(complete: Complete, max_bad: int = 3) -> Model:
     """Return a model made of `complete`, which is given messages of system, user and assistant and returns text.
 
-    So any model that writes text can call tools. After `max_bad` bad replies in a row the run ends with "bad_reply".
+    So any model that writes text can call tools. After `max_bad` bad replies in a row the run ends with "bad_reply";
+    with a message of the user behind them, it can go on.
     """
     if max_bad < 1:
         raise ValueError("max_bad must be at least 1")
 
     def ask(messages: list[Json], specs: list[Json]) -> ModelReply:
-        check_messages(messages)
+        check_task(messages)
         if bad_in_a_row(messages) >= max_bad:
             raise Stop("bad_reply", f"{max_bad} replies in a row were not the JSON that was asked for")
         return from_json_text(complete(to_json_text(messages, specs)) or "")

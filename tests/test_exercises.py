@@ -368,7 +368,7 @@ def test_a_solution_is_shown_only_after_a_try(capsys: pytest.CaptureFixture[str]
 def test_progress_counts_what_was_solved_and_is_forgotten_with_its_file(capsys: pytest.CaptureFixture[str]) -> None:
     progress()
     fresh = capsys.readouterr().out
-    assert "01_messages   0 of 5  □□□□□\n" in fresh and f"all           0 of {len(EXERCISES)}\n" in fresh
+    assert re.search(r"^01_messages +0 of 5  □□□□□$", fresh, re.MULTILINE) and f" 0 of {len(EXERCISES)}\n" in fresh
     check("01-final", run_cell("def is_final(reply): return True")["is_final"])
     assert not exercises.PROGRESS.exists()
     for _ in range(2):
@@ -376,7 +376,7 @@ def test_progress_counts_what_was_solved_and_is_forgotten_with_its_file(capsys: 
     capsys.readouterr()
     progress()
     said = capsys.readouterr().out
-    assert "01_messages   1 of 5  ■□□□□\n" in said and "delete that file to begin again" in said
+    assert re.search(r"^01_messages +1 of 5  ■□□□□$", said, re.MULTILINE) and "delete that file" in said
     exercises.PROGRESS.unlink()
     progress()
     assert capsys.readouterr().out == fresh
@@ -386,7 +386,14 @@ def test_progress_counts_what_was_solved_and_is_forgotten_with_its_file(capsys: 
 def test_a_progress_file_that_cannot_be_read_counts_as_none(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     exercises.PROGRESS.write_text(text, encoding="utf-8")
     progress()
-    assert f"all           0 of {len(EXERCISES)}" in capsys.readouterr().out
+    assert re.search(rf"^all +0 of {len(EXERCISES)}$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_progress_sets_its_columns_by_the_longest_name(capsys: pytest.CaptureFixture[str]) -> None:
+    progress()
+    lines = capsys.readouterr().out.splitlines()
+    assert len({re.search(r"\d+ of", line).start() for line in lines}) == 1  # type: ignore[union-attr]
+    assert all(re.match(r"\w+ +\d+ of \d+", line) for line in lines)
 
 
 def test_the_solutions_are_no_progress_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:

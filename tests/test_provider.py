@@ -121,11 +121,11 @@ def test_good_requests_are_not_refused():
     ("messages.1.content.1.name", "w" * 65, "tool_use.name: string should match pattern"),
     ("messages.1.content.1.input", '{"city": "Pune"}', "tool_use.input: input should be an object"),
     ("messages.1.content.2.id", "a", "`tool_use` ids must be unique"),
-    ("messages.2", GONE, "`tool_use` ids were found without `tool_result` blocks first in the next message: a, b"),
-    ("messages.2.content.1", GONE, "without `tool_result` blocks first in the next message: b"),
-    ("messages.2.content", [text("Hurry."), result("a"), result("b")], "without `tool_result` blocks first"),
-    ("messages.2.content", [result("a"), text("Hurry."), result("b")], "without `tool_result` blocks first"),
-    ("messages.2.content.0.tool_use_id", "z", "without `tool_result` blocks first in the next message: a"),
+    ("messages.2", GONE, "`tool_use` ids were found without `tool_result` blocks immediately after: a, b."),
+    ("messages.2.content.1", GONE, "without `tool_result` blocks immediately after: b"),
+    ("messages.2.content", [text("Hurry."), result("a"), result("b")], "without `tool_result` blocks"),
+    ("messages.2.content", [result("a"), text("Hurry."), result("b")], "without `tool_result` blocks"),
+    ("messages.2.content.0.tool_use_id", "z", "without `tool_result` blocks immediately after: a"),
     ("messages.2.content.2", result("z"), "unexpected `tool_use_id` found in `tool_result` blocks: z"),
     ("messages.2.content.2", result("a"), "each `tool_use` must have a single result"),
     ("messages.2.content.0.content", None, "tool_result: content should be a string"),
@@ -147,7 +147,7 @@ def test_anthropic_refuses(path, value, fault):
 def test_anthropic_refuses_results_that_are_split_over_messages():
     split = changed(ANTHROPIC, "messages.2.content", [result("a")])
     split["messages"].append({"role": "user", "content": [result("b")]})
-    assert "without `tool_result` blocks first in the next message: b" in anthropic_refusal(split)
+    assert "without `tool_result` blocks immediately after: b" in anthropic_refusal(split)
 
 
 def test_anthropic_refuses_roles_that_do_not_alternate_and_a_last_word_of_the_assistant():
@@ -177,6 +177,7 @@ def test_anthropic_refuses_an_id_that_an_earlier_reply_used():
     ("messages.2.tool_calls.0.function.arguments", "{city}", "expected the JSON text of an object"),
     ("messages.2.tool_calls.0.function.arguments", "[]", "expected the JSON text of an object"),
     ("messages.2.tool_calls.0.id", None, "expected an id"),
+    ("messages.2.tool_calls.0.id", "a" * 41, "string too long. Expected a string with maximum length 40"),
     ("messages.2.tool_calls.1.id", "a", "duplicate id 'a'"),
     ("messages.2", {"role": "assistant", "content": ""}, "must have content or tool_calls"),
     ("messages.2", GONE, "must be a response to a preceding message"),
@@ -335,6 +336,7 @@ def test_a_wrong_key_is_refused_and_not_repeated(served, path, status, headers):
 def test_what_is_no_request_is_refused_in_words(served):
     _, url = served
     assert post(f"{url}/v1/chat/completions", b"{")[0] == 400
+    assert post(f"{url}/v1/chat/completions", b"[" * 100_000)[0] == 400
     assert "not a JSON object" in str(post(f"{url}/v1/messages", [1]))
     assert post(f"{url}/v1/models", OPENAI)[0] == 404
     assert post(f"{url}/v1/messages", changed(ANTHROPIC, "max_tokens", 0))[0] == 400
@@ -394,3 +396,8 @@ def test_a_port_that_is_taken_is_a_sentence(capsys):
     with serving(Provider(in_order([]))) as url:
         assert main(["--port", url.rpartition(":")[2]]) == 1
     assert capsys.readouterr().out.startswith("Port ")
+
+
+def test_a_port_that_there_is_not_is_a_sentence(capsys):
+    assert main(["--port", "99999"]) == 1
+    assert capsys.readouterr().out.startswith("There is no port 99999; the largest is 65535.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,10 +26,12 @@ from support import observations, replies, run, takes, tool
 from agentloop import (
     BAD_REPLY,
     JSON_RULES,
+    OPENAI_ID,
     Json,
     ModelReply,
     ToolCall,
     Usage,
+    accepted,
     anthropic_model,
     check_messages,
     continue_agent,
@@ -183,12 +187,47 @@ def test_a_call_whose_arguments_were_no_object_goes_out_with_none(args):
     assert to_openai(messages, [])["messages"][1]["tool_calls"][0]["function"]["arguments"] == "{}"
 
 
-def test_two_ids_that_differ_in_refused_letters_stay_different():
-    messages = [user("go"), asked(one("t:0"), one("t.0")), result_of("t:0", "1"), result_of("t.0", "2")]
-    turns = to_anthropic(messages, [])["messages"]
-    ids = [block["id"] for block in turns[1]["content"]]
-    assert len(set(ids)) == 2 and ids == [block["tool_use_id"] for block in turns[2]["content"]]
-    assert [c["id"] for c in to_openai(messages, [])["messages"][1]["tool_calls"]] == ["t:0", "t.0"]
+def texts(letters: str, most: int) -> list[str]:
+    """Return all texts of up to `most` of these letters, and what becomes of each, which is a text too."""
+    made = ["".join(text) for size in range(most + 1) for text in product(letters, repeat=size)]
+    return list(dict.fromkeys([*made, *map(accepted, made), *(accepted(text, OPENAI_ID) for text in made)]))
+
+
+@pytest.mark.parametrize("pattern", ["[a-zA-Z0-9_-]{1,64}", OPENAI_ID])
+def test_names_and_ids_that_differ_stay_different_in_what_is_sent(pattern):
+    several = texts("a2e_.", 4) + texts("é:\n\ud800", 3)
+    several += ["x" * size for size in range(5, 100)] + [f"{'x' * 70}{letter}" for letter in "._-"]
+    assert len(set(several)) > 1000
+    sent = [accepted(text, pattern) for text in several]
+    assert len(set(sent)) == len(set(several))
+    assert all(re.fullmatch(pattern, text) for text in sent)
+    for text, there in zip(several, sent):
+        assert there == text or re.search("__[0-9a-f]{16}$", there) and len(there) <= 40
+
+
+@pytest.mark.parametrize("name", ["get_weather", "t", "c_to_f", "get_face_id", "a_2eb", "w" * 64, "a__b-c"])
+def test_a_name_that_can_be_registered_goes_out_as_it_is(name):
+    registry = tool(lambda: 1, name=name)
+    messages = [user("go"), asked(one("a", name)), result_of("a", "1", name)]
+    for request in (to_anthropic(messages, registry.specs()), to_openai(messages, registry.specs())):
+        assert json.dumps(request).count(f'"name": "{name}"') == 2
+
+
+@pytest.mark.parametrize("ids", [("t:0", "t.0"), ("a.b", "a_2eb"), ("x" * 70 + "1", "x" * 70 + "2")])
+def test_two_calls_of_a_reply_keep_their_own_results_whatever_their_ids(ids):
+    messages = [user("go"), asked(*map(one, ids)), *(result_of(call_id, call_id) for call_id in ids)]
+    asking = {"model": "m", "max_tokens": 1} | to_anthropic(messages, [])
+    assert anthropic_refusal(asking) is None
+    sent = [block["id"] for block in asking["messages"][1]["content"]]
+    assert [block["tool_use_id"] for block in asking["messages"][2]["content"]] == sent
+    asking = {"model": "m"} | to_openai(messages, [])
+    assert openai_refusal(asking) is None
+    assert [message["content"] for message in asking["messages"][2:]] == list(ids)
+
+
+def test_openai_is_sent_short_ids_as_they_are():
+    messages = [user("go"), asked(one("functions.t:0")), result_of("functions.t:0", "1")]
+    assert to_openai(messages, [])["messages"][1]["tool_calls"][0]["id"] == "functions.t:0"
 
 
 def test_what_goes_out_is_a_copy():
@@ -283,6 +322,15 @@ def test_tokens_of_the_cache_count_as_prompt():
     assert from_anthropic(anthropic_answer([], cache_creation_input_tokens=30)).usage == Usage(40, 2)
 
 
+@pytest.mark.parametrize("usage", [None, {}, {"input_tokens": None, "output_tokens": None}])
+def test_an_answer_of_anthropics_kind_without_usage_leaves_the_estimate(usage):
+    answer = anthropic_answer([{"type": "text", "text": "hm"}])
+    answer.usage = as_objects(usage)
+    assert from_anthropic(answer) == ModelReply("hm")
+    del answer.usage
+    assert from_anthropic(answer) == ModelReply("hm")
+
+
 @pytest.mark.parametrize("usage", [None, {"prompt_tokens": None, "completion_tokens": None},
                                    {"prompt_tokens": 0, "completion_tokens": 0}])
 def test_a_server_that_counts_no_tokens_leaves_the_estimate(usage):
@@ -302,6 +350,26 @@ def test_a_compatible_server_may_leave_out_everything_but_the_choice():
     assert from_openai(bare) == ModelReply("", [ToolCall(None, "t", {})])
 
 
+@pytest.mark.parametrize("parts", [
+    [{"type": "text", "text": "It is "}, {"type": "text", "text": "86."}],
+    as_objects([{"type": "text", "text": "It is 86."}, {"type": "image"}]),
+    [None, {"text": "It is 86."}, {"text": None}],
+])
+def test_a_content_that_is_a_list_of_parts_is_its_text(parts):
+    answer = openai_answer(finish="stop")
+    answer.choices[0].message.content = parts
+    assert from_openai(answer) == ModelReply("It is 86.")
+
+
+def test_a_call_without_a_function_is_an_unknown_tool_and_the_run_goes_on():
+    script = iter([from_openai(openai_answer({"function": None}, {})), final("ok")])
+    result = run(lambda messages, specs: next(script))
+    assert result.answer == "ok"
+    assert [text.partition(".")[0] for text in observations(result)] == ["ERROR: unknown tool ''"] * 2
+    assert anthropic_refusal({"model": "m", "max_tokens": 1} | to_anthropic(result.messages, [])) is None
+    assert openai_refusal({"model": "m"} | to_openai(result.messages, [])) is None
+
+
 OPEN_CALL = [SYSTEM, user("go"), asked(one("a"))]
 
 
@@ -310,6 +378,15 @@ def test_a_list_that_a_provider_would_refuse_is_a_sentence_before_anything_is_se
     link = link_of(kind)
     with pytest.raises(ValueError, match="the call 'a' has no observation"):
         link.model(OPEN_CALL, [])
+    assert link.provider.requests == []
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
+@pytest.mark.parametrize("blank", ["", " \n"])
+def test_a_blank_task_is_the_same_sentence_for_every_model_before_anything_is_sent(kind, blank):
+    link = link_of(kind)
+    with pytest.raises(ValueError, match="the task is blank, so there is nothing to send"):
+        link.run([final("ok")], task=blank)
     assert link.provider.requests == []
 
 
@@ -327,13 +404,23 @@ def test_options_go_to_the_api_as_they_are():
 
 
 @pytest.mark.parametrize("make", [anthropic_model, openai_model])
-def test_a_key_with_white_space_around_it_is_refused_before_an_error_can_quote_it(make):
-    for key in ("sk-secret\n", " sk-secret"):
-        with pytest.raises(ValueError, match="begins or ends with white space") as caught:
-            make(SimpleNamespace(api_key=key), "m")
-        assert "secret" not in str(caught.value)
-    for key in ("sk-secret", None, lambda: "a token that is made when it is needed"):
-        make(SimpleNamespace(api_key=key), "m")
+@pytest.mark.parametrize("name", ["api_key", "auth_token"])
+def test_a_key_that_cannot_be_sent_is_refused_before_an_error_can_quote_it(make, name):
+    for key in ("sk-secret\n", " sk-secret", "sk-\nsecret", "sk-\tsecret", "sk-se cret", "sk-secret\x7f", "sk-sécret"):
+        with pytest.raises(ValueError, match=f"the client's {name} holds white space") as caught:
+            make(SimpleNamespace(**{name: key}), "m")
+        assert "cret" not in str(caught.value)
+    for key in ("sk-secret_0+/=", "", None, lambda: "a token that is made when it is needed"):
+        make(SimpleNamespace(**{name: key}), "m")
+
+
+@pytest.mark.parametrize("make", [anthropic_model, openai_model])
+def test_a_header_that_cannot_be_sent_is_refused_before_an_error_can_quote_it(make):
+    for value in ("secret\n", " secret", "se\ncret", "sécret"):
+        with pytest.raises(ValueError, match="the client's header 'x-token' holds what cannot be sent") as caught:
+            make(SimpleNamespace(default_headers={"accept": "text", "x-token": value}), "m")
+        assert "cret" not in str(caught.value)
+    make(SimpleNamespace(default_headers={"a": "", "b": "x", "c": "Client/1.0 (any one)", "d": object()}), "m")
 
 
 @pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
@@ -381,6 +468,11 @@ ACT = '{"tool": "t", "args": {"q": "x"}}'
     f"{ACT}\nObservation: 7",
     '{"tool": "t", "args": "{\\"q\\": \\"x\\"}"}',
     '{"tool": "t", "args": {"q": "x"}, "final": null}',
+    f'I will call "t": {ACT}',
+    f'{{city}} and {{"a": b}} are not "it": {ACT}',
+    f'<think>Perhaps {{"final": "5"}}, or [{{"x": 1}}].</think>\n{ACT}',
+    f'Perhaps {{"final": "5"}}.</think> {ACT}',
+    f'  <think>\n</think>\n{FENCE}json\n{ACT}\n{FENCE}',
 ])
 def test_the_first_object_in_a_text_is_the_call(text):
     reply = from_json_text(text)
@@ -392,6 +484,8 @@ def test_the_first_object_in_a_text_is_the_call(text):
     ('{"final": "It is 5."}', "It is 5."),
     (f'{FENCE}json\n{{"final": "It is 5."}}\n{FENCE}', "It is 5."),
     ('So: {"final": "It is 5."} Bye.', "It is 5."),
+    ('The answer is "five": {"final": "It is 5."}', "It is 5."),
+    (f'<think>I could ask: {ACT}</think>{{"final": "It is 5."}}', "It is 5."),
     ('{"final": 42}', "42"),
     ('{"final": ["a", "é"]}', '["a", "é"]'),
     ('{"tool": null, "args": null, "final": "It is 5."}', "It is 5."),
@@ -407,6 +501,10 @@ def test_an_object_with_both_keys_acts_and_keeps_the_text():
     assert from_json_text(f"I look. {both}").content == "I look.\nIt is 5."
 
 
+def test_what_stands_in_think_tags_is_not_kept():
+    assert from_json_text(f"<think>{{city}}</think> I will look. {ACT}").content == "I will look."
+
+
 def test_prose_before_the_object_is_kept_as_the_text_of_the_reply():
     assert from_json_text(f"I will look.\n{FENCE}json\n{ACT}\n{FENCE}").content == "I will look."
 
@@ -414,6 +512,7 @@ def test_prose_before_the_object_is_kept_as_the_text_of_the_reply():
 @pytest.mark.parametrize("text", [
     "", "   ", "It is 5.", "null", "42", '"final"', "[]", "{}", '{"answer": 5}', '{"args": {"q": "x"}}', '{"tool": 5}',
     '{"final": null}', '{"tool": "t", "args": {"q": "x"', f"[{ACT}, {ACT}]", f"{FENCE}json\n[\n  {ACT}\n]\n{FENCE}",
+    f"<think>I could ask: {ACT}", f"<think>{ACT}</think>",
     f'{{"tool": "u", "args": {ACT}, "x', f'{{"steps": [{ACT}', "{" * 3000, "[" * 100_000, '{"a":' * 100_000,
 ])
 def test_anything_else_becomes_an_observation_and_the_run_goes_on(text):
@@ -479,6 +578,18 @@ def test_bad_replies_in_a_row_are_counted_over_a_checkpoint_and_not_over_two_run
     result = continue_agent(load_checkpoint(tmp_path / "run.jsonl"), model, tool(lambda: 1), 9, 10**9)
     assert (result.status, result.steps) == ("bad_reply", 2)
     assert run(model).steps == 2
+
+
+def test_a_run_that_ended_with_bad_replies_goes_on_after_a_message_of_the_user():
+    complete, shown = in_turn("a", "b", "c", "d", '{"final": "ok"}')
+    model = json_text_model(complete, max_bad=2)
+    stopped = run(model)
+    assert continue_agent(stopped, model, tool(lambda: 1), 9, 10**9).status == "bad_reply" and len(shown) == 2
+    stopped.messages.append(user("Write JSON and nothing else."))
+    again = continue_agent(stopped, model, tool(lambda: 1), 9, 10**9)
+    assert (again.status, again.steps, len(shown)) == ("bad_reply", 4, 4)
+    again.messages.append(user("Write JSON and nothing else."))
+    assert continue_agent(again, model, tool(lambda: 1), 9, 10**9).answer == "ok"
 
 
 def test_a_run_with_bad_replies_is_accepted_by_every_provider():

@@ -13,7 +13,17 @@ from adapter_cases import ANTHROPIC, BEDROCK, JSON_TEXT, OPENAI, AdapterCases, L
 from looplab.provider import KEY, Provider, Refusal, in_order, serving
 from support import run
 
-from agentloop import Trace, Usage, redact_secrets, run_agent, weather_script, weather_world, with_retries
+from agentloop import (
+    Trace,
+    Usage,
+    anthropic_model,
+    openai_model,
+    redact_secrets,
+    run_agent,
+    weather_script,
+    weather_world,
+    with_retries,
+)
 
 NEEDED = "the clients of the providers are not installed: pip install -e '.[wire]'"
 anthropic = pytest.importorskip("anthropic", reason=NEEDED)
@@ -140,12 +150,94 @@ def test_a_key_is_in_no_output_no_exception_and_no_saved_trace(
         assert WRONG_KEY not in text and KEY not in text
 
 
+BROKEN_KEYS = [f"{WRONG_KEY}\n", f" {WRONG_KEY}", f"{WRONG_KEY[:9]}\n{WRONG_KEY[9:]}", f"{WRONG_KEY}\x00"]
+
+
+def assert_hidden(secret: str, error: BaseException) -> None:
+    """Assert that no part of a secret is in what would be printed of an error."""
+    printed = "".join([str(error), repr(error), *traceback.format_exception(error)])
+    assert secret[:9] not in printed and secret[9:] not in printed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("key", BROKEN_KEYS)
+def test_a_key_that_cannot_be_sent_is_refused_when_the_model_is_made_and_not_shown(
+        kind: str, key: str, url: str) -> None:
+    with CLIENTS[kind](url, key) as client, pytest.raises(ValueError, match="the client's api_key") as caught:
+        anthropic_model(client, "m") if kind in (ANTHROPIC, BEDROCK) else openai_model(client, "m")
+    assert_hidden(WRONG_KEY, caught.value)
+
+
+@pytest.mark.parametrize("key", BROKEN_KEYS[:3])  # no environment can hold the last
+@pytest.mark.parametrize(("variable", "client", "name"), [
+    ("ANTHROPIC_API_KEY", anthropic.Anthropic, "api_key"),
+    ("ANTHROPIC_AUTH_TOKEN", anthropic.Anthropic, "auth_token"),
+    ("AWS_BEARER_TOKEN_BEDROCK", anthropic.AnthropicBedrock, "api_key"),
+    ("OPENAI_API_KEY", openai.OpenAI, "api_key"),
+])
+def test_so_is_one_from_the_environment(
+        key: str, variable: str, client: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK", "OPENAI_API_KEY"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv(variable, key)
+    with pytest.raises(ValueError, match=f"the client's {name}") as caught:
+        (openai_model if client is openai.OpenAI else anthropic_model)(client(max_retries=0), "m")
+    assert_hidden(WRONG_KEY, caught.value)
+
+
+@pytest.mark.parametrize("value", BROKEN_KEYS)
+@pytest.mark.parametrize("make", [
+    lambda headers: anthropic_model(anthropic.Anthropic(api_key=KEY, default_headers=headers), "m"),
+    lambda headers: openai_model(openai.OpenAI(api_key=KEY, default_headers=headers), "m"),
+    lambda headers: openai_model(openai.OpenAI(api_key=KEY, organization=headers["x-token"]), "m"),
+])
+def test_so_is_a_secret_in_a_header(value: str, make: Callable[[dict[str, str]], object]) -> None:
+    with pytest.raises(ValueError, match="the client's header '(x-token|OpenAI-Organization)'") as caught:
+        make({"x-token": value})
+    assert_hidden(WRONG_KEY, caught.value)
+
+
+def test_a_key_that_a_function_makes_is_used(provider: Provider, url: str) -> None:
+    provider.answer = in_order(weather_script())
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=lambda: f"{KEY}\n".strip(), max_retries=0) as client:
+        assert run(openai_model(client, "m"), weather_world()[0]).answer == "It is 86.0 F in Pune."
+
+
+def test_a_large_max_tokens_wants_a_timeout_of_the_clients_own(provider: Provider, url: str) -> None:
+    provider.answer = in_order(weather_script())
+    with anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=0) as client:
+        with pytest.raises(ValueError, match="Streaming is required"):
+            run(anthropic_model(client, "m", max_tokens=64_000))
+        patient = client.with_options(timeout=3600)
+        assert run(anthropic_model(patient, "m", max_tokens=64_000), weather_world()[0]).status == "done"
+
+
 def test_tokens_of_the_cache_are_counted_on_the_wire(link_of: Callable[..., Link]) -> None:
     link = link_of(ANTHROPIC)
     used = {"input_tokens": 5, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7, "output_tokens": 3}
     said = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": "ok"}], "usage": used}
     link.provider.answer = in_order([said | {"id": "m", "model": "m", "stop_reason": "end_turn"}])
     assert link.model([{"role": "user", "content": "go"}], []).usage == Usage(102, 3)
+
+
+@pytest.mark.parametrize("message", [
+    {"role": "assistant", "content": [{"type": "text", "text": "It is "}, {"type": "text", "text": "86."}]},
+    {"content": "It is 86.", "tool_calls": []},
+])
+def test_a_content_in_parts_is_its_text_on_the_wire(link_of: Callable[..., Link], message: Any) -> None:
+    assert link_of(OPENAI).run([{"choices": [{"message": message}]}]).answer == "It is 86."
+
+
+def test_a_call_without_a_function_is_an_unknown_tool_on_the_wire(link_of: Callable[..., Link]) -> None:
+    asked = {"choices": [{"message": {"tool_calls": [{"id": "a", "type": "function", "function": None}]}}]}
+    result = link_of(OPENAI).run([asked, {"choices": [{"message": {"content": "Hot."}}]}])
+    assert result.answer == "Hot." and result.messages[3]["content"].startswith("ERROR: unknown tool ''.")
+
+
+def test_an_answer_without_usage_is_borne_on_the_wire(link_of: Callable[..., Link]) -> None:
+    said = {"id": "m", "type": "message", "role": "assistant", "content": [{"type": "text", "text": "ok"}]}
+    assert link_of(ANTHROPIC).run([said | {"model": "m", "stop_reason": "end_turn"}]).answer == "ok"
 
 
 def test_what_a_compatible_server_leaves_out_is_borne_on_the_wire(link_of: Callable[..., Link]) -> None:

@@ -170,11 +170,11 @@ def find_solution(exercise_id: str) -> tuple[str, str]:
 
 def progress() -> None:
     """Print how many exercises of each notebook are solved, and that progress.json can be deleted to begin again."""
-    solved = read_progress()
+    solved, width = read_progress(), max(map(len, NOTEBOOKS)) + 2
     for name, bank in NOTEBOOKS.items():
         marks = "".join("■" if exercise.id in solved else "□" for exercise in bank)
-        print(f"{name:<14}{sum(exercise.id in solved for exercise in bank)} of {len(bank)}  {marks}")
-    print(f"{'all':<14}{len(solved)} of {len(EXERCISES)}")
+        print(f"{name:<{width}}{sum(exercise.id in solved for exercise in bank)} of {len(bank)}  {marks}")
+    print(f"{'all':<{width}}{len(solved)} of {len(EXERCISES)}")
     if solved:
         print("Kept in notebooks/progress.json; delete that file to begin again.")
 

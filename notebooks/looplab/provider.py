@@ -2,9 +2,10 @@
 
     python -m looplab.provider
 
-answers the weather task, as often as it is asked. What the providers refuse of messages and tools, it refuses, with
-their status codes and the shape of their errors; where one server accepts what another does not, it goes with the
-stricter one. It shares no code with the adapters in agentloop.py, so that it can judge what they send.
+answers the weather task, as often as it is asked. What the providers are known to refuse of messages and tools, it
+refuses, with their status codes and the shape of their errors, often in their words; where one server accepts what
+another does not, or reports differ, it goes with the stricter one. It counts tokens as agentloop estimates them, and
+not as a tokenizer does. It shares no code with the adapters in agentloop.py, so that it can judge what they send.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ Answer = ModelReply | Refusal | Json | str
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID = re.compile(r"[a-zA-Z0-9_-]+")
+MOST = 40  # letters of an id, with OpenAI
 
 
 def is_text(value: Any) -> bool:
@@ -129,12 +131,13 @@ def pair_faults(messages: list[Json]) -> Iterator[str]:
         taken.update(asked)
         answered = leading_results(following)
         if missing := [call_id for call_id in asked if call_id not in answered]:
-            yield f"messages.{i}: `tool_use` ids were found without `tool_result` blocks first in the next message: " \
-                  f"{', '.join(missing)}"
+            yield f"messages.{i}: `tool_use` ids were found without `tool_result` blocks immediately after: " \
+                  f"{', '.join(missing)}. Each `tool_use` block must have a corresponding `tool_result` block in the " \
+                  "next message."
         results = [block["tool_use_id"] for block in blocks_of(following, "tool_result")]
         if unknown := [call_id for call_id in results if call_id not in asked]:
             yield f"messages.{i + 1}: unexpected `tool_use_id` found in `tool_result` blocks: {unknown[0]}. " \
-                  "Each needs its `tool_use` block in the previous message"
+                  "Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
         if len(set(results)) < len(results):
             yield f"messages.{i + 1}: each `tool_use` must have a single result"
 
@@ -192,12 +195,15 @@ def bedrock_faults(body: Json) -> Iterator[str]:
 def openai_call_faults(where: str, call: Any) -> Iterator[str]:
     """Yield what is wrong with a call in a message of OpenAI's."""
     match call:
-        case {"id": str(), "type": "function", "function": {"name": name, "arguments": str(arguments)}}:
+        case {"id": str(call_id), "type": "function", "function": {"name": name, "arguments": str(arguments)}}:
+            if len(call_id) > MOST:
+                yield f"Invalid '{where}.id': string too long. Expected a string with maximum length {MOST}, but got " \
+                      f"a string with length {len(call_id)} instead."
             if not is_name(name):
                 yield f"Invalid '{where}.function.name': string does not match pattern '^[a-zA-Z0-9_-]+$'."
             try:
                 decoded = json.loads(arguments)
-            except ValueError:
+            except (ValueError, RecursionError):
                 decoded = None
             if not isinstance(decoded, dict):  # OpenAI's own server takes any text; compatible ones do not
                 yield f"Invalid '{where}.function.arguments': expected the JSON text of an object."
@@ -252,7 +258,7 @@ def openai_faults(body: Json) -> Iterator[str]:
             due.append(call["id"])
     if due:
         yield "An assistant message with 'tool_calls' must be followed by tool messages responding to each " \
-              f"'tool_call_id'. These did not have response messages: {', '.join(due)}"
+              f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(due)}"
     if "tools" in body and (not isinstance(body["tools"], list) or not body["tools"]):
         yield "Invalid 'tools': expected an array with minimum length 1."
         return
@@ -495,7 +501,7 @@ def handler_of(provider: Provider) -> type[BaseHTTPRequestHandler]:
             text = self.rfile.read(int(self.headers.get("content-length", 0)))
             try:
                 body = json.loads(text.decode("utf-8"))
-            except ValueError:
+            except (ValueError, RecursionError):
                 body = None
             status, answer = provider.handle(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
             data = json.dumps(answer).encode("utf-8")
@@ -538,6 +544,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m looplab.provider", description="A provider on this machine.")
     parser.add_argument("--port", type=int, default=PORT, help=f"{PORT} if not given; 0 for a free one")
     port = parser.parse_args(arguments).port
+    if not 0 <= port <= 65535:
+        print(f"There is no port {port}; the largest is 65535. Another one: python -m looplab.provider --port 0")
+        return 1
     try:
         with serving(Provider(by_turn(weather_script())), port) as url:
             print(LINES.format(url=url, key=KEY), flush=True)
