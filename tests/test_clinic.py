@@ -7,6 +7,7 @@ import inspect
 import itertools
 import json
 import linecache
+import re
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,7 @@ def test_the_loop_is_the_first_five_sections():
 
 
 def test_an_old_text_that_is_not_there_once_is_told():
-    lost = type(FAULTS[0])(1, 1, "", "", "", "no such line", "", FAULTS[0].test)
+    lost = type(FAULTS[0])(1, 1, "", "", ("", ""), "", "no such line", "", FAULTS[0].test)
     with pytest.raises(ValueError, match="stands in agentloop.py 0 times"):
         broken_text(lost)
 
@@ -152,7 +153,7 @@ def test_the_tests_that_catch_the_faults_pass_on_our_loop():
 
 @each_fault
 def test_its_words_are_sentences_and_give_no_line_away(fault):
-    for words in (fault.rule, fault.wrong, fault.test.__doc__):
+    for words in (fault.rule, fault.wrong, *fault.misses, fault.test.__doc__):
         assert words[0].isupper() or words[0] in "`", words
         assert words.endswith(".") and "\n" not in words
     assert fault.hint[-1] in ".?"
@@ -185,7 +186,35 @@ def test_the_lines_to_be_found_are_those_that_were_changed(fault):
 def test_four_diagnoses_are_offered_one_of_them_right_and_always_the_same(fault):
     options = options_of(fault)
     assert len(set(options)) == 4 and fault.wrong in options and options == options_of(fault)
-    assert all(other.level == fault.level for other in FAULTS if other.wrong in options)
+    assert len([other for other in FAULTS if other.wrong in options and other.level == fault.level]) == 2
+
+
+@each_fault
+def test_two_near_misses_are_offered_that_are_not_the_right_answer(fault):
+    assert len({fault.wrong, *fault.misses}) == 3 and {fault.wrong, *fault.misses} <= set(options_of(fault))
+    assert not set(fault.misses) & {other.wrong for other in FAULTS}
+
+
+def test_no_near_miss_is_written_twice():
+    assert len({miss for fault in FAULTS for miss in fault.misses}) == 48
+
+
+@each_fault
+def test_a_number_in_its_title_is_a_limit_of_its_run(fault):
+    numbers = re.findall(r"\d+", str(fault.test.__doc__))
+    scene = scene_of(fault)
+    assert {int(number) for number in numbers} <= {scene.max_steps, scene.token_budget, 2}
+
+
+def test_the_second_hint_names_our_exit_or_what_differs_where_both_end_alike():
+    second = {fault.name: hints_of(fault)[1] for fault in FAULTS}
+    assert second["one_step_too_many"].endswith("On the same run ours ends with step_limit.")
+    assert second["replies_not_counted"].endswith("ours ends with done too. What differs: the tokens.")
+    assert second["stopped_run_has_an_answer"].endswith("ours ends with step_limit too. What differs: the answer.")
+    assert second["rule_shown_but_not_checked"].endswith("Ours refuses this before the run.")
+    for fault in FAULTS:
+        ours = scene_of_ours(fault)
+        assert ("What differs: the " in second[fault.name]) == bool(ours and ours.exit == scene_of(fault).exit)
 
 
 def test_the_right_diagnosis_stands_in_every_place():
@@ -194,6 +223,8 @@ def test_the_right_diagnosis_stands_in_every_place():
 
 def test_a_run_that_took_its_messages_along_is_shown_as_it_was_told():
     lost = next(fault for fault in FAULTS if fault.name == "ctrl_c_loses_the_run")
+    assert scene_of(lost).reached == "Calls that reached a tool's function: get_weather(city=\"Pune\")."
+    assert scene_of(lost).facts == "KeyboardInterrupt came out of the loop."
     assert (scene_of(lost).result, scene_of(lost).exit) == (None, "KeyboardInterrupt")
     assert [message["role"] for message in scene_of(lost).messages] == ["system", "user", "assistant"]
 
@@ -227,6 +258,7 @@ BODIES = {
 def test_a_test_that_does_not_tell_the_loops_apart_is_told_why(body):
     judgement = judge_test(1, cell(f"RUNS = []\n\n\ndef test(agentloop):\n    {body}"))
     assert not judgement.caught and BODIES[body] in judgement.text
+    assert not judgement.text.endswith("?.")
 
 
 def test_a_test_may_use_open_which_a_notebook_wraps():
@@ -297,6 +329,42 @@ def test_a_line_is_as_it_should_be_or_the_one():
     assert bench.done["located"] == {4}
 
 
+@pytest.mark.parametrize("number", [-5, 0, 99999])
+def test_a_line_that_the_file_has_not_is_told(number):
+    bench = bug_clinic(4)
+    bench.line.value = number
+    before = bench._areas["listing"].value
+    bench.buttons["locate"].click()
+    assert "The file has no such line; its lines are 1 to " in bench._areas["found"].value
+    assert bench._areas["listing"].value == before and not bench.done["located"]
+
+
+def test_a_line_of_another_section_is_shown_there_and_one_outside_of_the_loop_is_told():
+    bench = bug_clinic(9)
+    line = bench.line.value = min(lines_of(bench.fault))
+    bench.buttons["locate"].click()
+    assert bench.section.value == "2 · Validator" and f"<span>{line}</span>" in bench._areas["listing"].value
+    bench.line.value = broken_text(bench.fault).count("\n")
+    bench.buttons["locate"].click()
+    assert "is as it should be. The fault is in one of the five sections" in bench._areas["found"].value
+
+
+def test_the_line_beside_the_fault_is_close():
+    bench = bug_clinic(6)
+    bench.line.value = min(lines_of(bench.fault)) - 1
+    bench.buttons["locate"].click()
+    assert "is as it should be. You are close." in bench._areas["found"].value and not bench.done["located"]
+
+
+def test_every_case_opens_at_the_same_section():
+    bench = bug_clinic(1)
+    opened = set()
+    for fault in FAULTS:
+        bench.show(fault.number)
+        opened.add(bench.section.value)
+    assert opened == {"5 · Exits"}
+
+
 def test_there_are_three_hints_and_our_test_is_shown_after_the_first_try(capsys):
     bench = bug_clinic(1)
     for number in (1, 2, 3):
@@ -317,6 +385,7 @@ def test_without_a_browser_the_bench_says_the_same_in_words():
     text = bug_clinic(2)._repr_mimebundle_()["text/plain"]
     for part in ("Case 2 of 24", "tool [Pune]", "423 of 4,000 tokens", "Exit: done.", *options_of(FAULTS[1])):
         assert part in text
+    assert 'read_thermometer: Read it. {"type": "object"' in bug_clinic(24)._repr_mimebundle_()["text/plain"]
 
 
 @pytest.mark.parametrize("number", [0, 25, None, "one"])

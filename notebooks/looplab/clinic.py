@@ -22,7 +22,7 @@ from looplab import plots, sandbox, view
 from looplab.answers import CannotSend, Packing, places_left
 from looplab.faults import FAULTS, LEVELS, Fault, broken_text, our_text
 from looplab.folded import Folded
-from looplab.scenes import Section, lines_of, place_of, scene_of, scene_of_ours, sections_of
+from looplab.scenes import Scene, Section, lines_of, place_of, scene_of, scene_of_ours, sections_of
 from looplab.view import Bench, Block, Code, escape, guarded
 
 SANDBOX = sandbox.Sandbox("looplab.faults")
@@ -48,10 +48,10 @@ def get_fault(number: int) -> Fault:
 
 
 def options_of(fault: Fault) -> list[str]:
-    """Return four diagnoses, one of which is right; the same four in the same order each time."""
+    """Return four diagnoses: the right one, two near misses, and another case's; always in the same order."""
     chance = Random(fault.number)
     others = [other.wrong for other in FAULTS if other.level == fault.level and other is not fault]
-    options = [fault.wrong, *chance.sample(others, 3)]
+    options = [fault.wrong, *fault.misses, chance.choice(others)]
     chance.shuffle(options)
     return options
 
@@ -59,9 +59,20 @@ def options_of(fault: Fault) -> list[str]:
 def hints_of(fault: Fault) -> list[str]:
     """Return three hints, each stronger than the one before."""
     function, section = place_of(fault)
-    ours = scene_of_ours(fault)
-    same = f"On the same run ours ends with {ours.exit}." if ours else "Ours refuses this before the run."
-    return [fault.hint, f"{fault.rule} {same}", f"The line is in {function}, in section {section}."]
+    return [fault.hint, f"{fault.rule} {beside_ours(fault)}", f"The line is in {function}, in section {section}."]
+
+
+def beside_ours(fault: Fault) -> str:
+    """Say how our loop ends where the broken one ends otherwise; where both end alike, what differs."""
+    broken, ours = scene_of(fault), scene_of_ours(fault)
+    if ours is None:
+        return "Ours refuses this before the run."
+    if ours.exit != broken.exit:
+        return f"On the same run ours ends with {ours.exit}."
+    one, other = ((*vars(scene.result).values(), scene.called) for scene in (broken, ours))
+    names = ("the exit", "the answer", "the steps", "the tokens", "the list", "the calls that were run")
+    differ = [name for name, left, right in zip(names, one, other) if left != right]
+    return f"On the same run ours ends with {ours.exit} too. What differs: {', '.join(differ)}."
 
 
 def answer_of(fault: Fault) -> str:
@@ -128,10 +139,10 @@ def read_events(events: list[Json], ended: str) -> tuple[bool, str]:
     outcomes = [event for event in events if "failed" in event]
     if len(outcomes) < max(1, len(tried)):
         where = f"on {tried[-1]} the test" if tried else "the cell"
-        became = "ended the process, or used up its memory"
+        became = "ended the process, or used up its memory."
         if ended == "stopped":
             became = f"was still running after {sandbox.SECONDS:.0f} seconds and was stopped; does its script end?"
-        return False, f"{where} {became}."
+        return False, f"{where} {became}"
     said = outcomes[-1]["came_back"]
     if tried == ["the cell"]:
         return False, f"the cell does not run: {said}."
@@ -178,6 +189,24 @@ def listing_html(section: Section, lit: set[int]) -> str:
     label = f"section {section.title} of the broken file"
     region = f'class="ll-lines" tabindex="0" role="region" aria-label="{escape(label)}" style="--ll-h:{LISTING}px"'
     return f"<div {region}><ol>{''.join(rows)}</ol></div>"
+
+
+def located_text(fault: Fault, line: int) -> str:
+    """Say of a line whether it is the one with the fault."""
+    last, wrong = broken_text(fault).count("\n"), lines_of(fault)
+    if not 1 <= line <= last:
+        return f"The file has no such line; its lines are 1 to {last:,}."
+    if line in wrong:
+        return f"That is it: line {line}, in {place_of(fault)[0]}."
+    close = " You are close." if {line - 1, line + 1} & wrong else ""
+    if not any(line in section.numbers for section in sections_of(broken_text(fault))):
+        close = " The fault is in one of the five sections of the loop."
+    return f"Line {line} is as it should be.{close}"
+
+
+def specs_text(scene: Scene) -> list[str]:
+    """Write the specs of the tools as lines: name, description, parameters."""
+    return [f"{spec['name']}: {spec['description']} {view.json_text(spec['parameters'])}" for spec in scene.specs]
 
 
 def progress_text(done: dict[str, set[int]], number: int) -> str:
@@ -267,7 +296,7 @@ class ClinicBench(Bench):
             self._areas[name].value = view.note("")
         self._sections = {s.title: s for s in sections_of(broken_text(fault))}
         self.section.options = list(self._sections)
-        self.section.value = place_of(fault)[1] if fault.level == 1 else list(self._sections)[-1]
+        self.section.value = list(self._sections)[-1]  # where the loop stands; never a hint
         self.line.value = self._sections[self.section.value].start
         self._show_listing()
         self._show_hints()
@@ -286,14 +315,14 @@ class ClinicBench(Bench):
 
     @guarded
     def locate(self, _: Any = None) -> None:
-        """Say whether the line is the one with the fault."""
-        if self.line.value in (wrong := lines_of(self.fault)):
+        """Say whether the line is the one with the fault, and show the section that it stands in."""
+        line, wrong = self.line.value, lines_of(self.fault)
+        if line in wrong:
             self.done["located"].add(self.fault.number)
             self.chart.lit = wrong
-            said = f"That is it: line {self.line.value}, in {place_of(self.fault)[0]}."
-        else:
-            said = f"Line {self.line.value} is as it should be."
-        self._areas["found"].value = view.note(said)
+        self._areas["found"].value = view.note(located_text(self.fault, line))
+        if home := next((s for s in self._sections.values() if line in s.numbers), None):
+            self.section.value = home.title
         self._show_listing()
         self._show_progress()
 
@@ -360,6 +389,7 @@ class ClinicBench(Bench):
         fault, scene, plot = self.fault, scene_of(self.fault), plot_of(self.fault)
         return [f"Case {fault.number} of {len(FAULTS)}, level {fault.level}. {fault.test.__doc__} Exit: {scene.exit}.",
                 [view.message_text(message) for message in scene.messages], f"{scene.facts} {scene.reached}",
+                "The tools that the model is shown:", specs_text(scene),
                 f"{plot.title}. {plot.sentence}", plot.rows, "What is wrong?", options_of(fault),
                 "Which line is it? Which test catches it?", Code(SKELETON), progress_text(self.done, self.fault.number)]
 

@@ -27,12 +27,16 @@ TRIED = sys.modules["loop_under_test"] = ModuleType("loop_under_test")  # a data
 
 @dataclass(frozen=True)
 class Fault:
-    """One change of agentloop.py: what ours does, what the broken loop does, where to look first, and a test."""
+    """One change of agentloop.py: what ours does, what the broken loop does, where to look first, and a test.
+
+    `misses` are two wrong diagnoses of the same run, each of which something in the run speaks against.
+    """
 
     number: int
     level: int
     rule: str
     wrong: str
+    misses: tuple[str, str]
     hint: str
     old: str
     new: str
@@ -47,11 +51,12 @@ class Fault:
 FAULTS: list[Fault] = []
 
 
-def fault(level: int, rule: str, wrong: str, hint: str, old: str, new: str) -> Callable[[Test], Test]:
+def fault(level: int, rule: str, wrong: str, misses: tuple[str, str], hint: str,
+          old: str, new: str) -> Callable[[Test], Test]:
     """Add a fault whose test is the function below it."""
 
     def add(test: Test) -> Test:
-        FAULTS.append(Fault(len(FAULTS) + 1, level, rule, wrong, hint, old.strip("\n"), new.strip("\n"), test))
+        FAULTS.append(Fault(len(FAULTS) + 1, level, rule, wrong, misses, hint, old.strip("\n"), new.strip("\n"), test))
         return test
 
     return add
@@ -103,17 +108,20 @@ def observations(result):
 
 @fault(1, "Only a reply without calls ends the run.",
        "Text beside a call is taken for the final answer.",
+       ("The call is cut out of the reply before it enters the list.",
+        "The tool's result is lost before the model is asked again."),
        "Read the last reply. Is there nothing left to do?",
        'if not run.messages[-1]["tool_calls"]:',
        'if reply.content or not run.messages[-1]["tool_calls"]:')
 def text_ends_the_run(agentloop):
-    """The model writes a text beside its first call."""
+    """The model looks up Pune first."""
     result = run(agentloop, agentloop.weather_script())
     assert result.answer == "It is 86.0 F in Pune."
 
 
 @fault(1, "Every call of a reply has one observation.",
        "Of several calls in one reply, only the first is run.",
+       ("The second call is run, but its observation is lost.", "The second call is refused by the registry."),
        "Count the calls of the first reply, then the observations below it.",
        "for call in open_calls(run.messages):",
        "for call in open_calls(run.messages)[:1]:")
@@ -126,6 +134,8 @@ def second_call_dropped(agentloop):
 
 @fault(1, "An observation carries the id of the call that it answers.",
        "Observations stand under the ids of other calls.",
+       ("The model gives its two calls the wrong ids.",
+        "The observations are appended in the wrong order, each under its own id."),
        "Take one id, and read the call and the observation that carry it.",
        """
                 for call in open_calls(run.messages):
@@ -144,6 +154,8 @@ def results_swapped(agentloop):
 
 @fault(1, "The budget is checked before the call, on what the next prompt will cost.",
        "The budget is compared with what is spent, and the next prompt is left out.",
+       ("The budget is not checked at all, and the step limit stops the run.",
+        "The budget is read as a limit for each step, not for the whole run."),
        "Compare the tokens spent with the budget. When was the last moment to stop?",
        "if run.spent + prompt > token_budget:",
        "if run.spent > token_budget:")
@@ -156,6 +168,8 @@ def budget_after_the_call(agentloop):
 
 @fault(1, "Every reply is a step, so a model that never finishes is stopped.",
        "Replies that ask for a call are not counted, so the step limit never comes.",
+       ("The budget is checked before the step limit, so the limit never comes.",
+        "The step limit comes one step late."),
        "Count the replies, and compare them with max_steps.",
        "self.steps += 1",
        'self.steps += not reply.tool_calls')
@@ -168,11 +182,13 @@ def steps_not_counted(agentloop):
 
 @fault(1, "An unknown tool is answered with the names there are.",
        "A tool name that does not exist raises an exception.",
+       ("The tool's function raises, and nobody catches it.",
+        "The call is answered with an error, and the model gives up."),
        "How did the run end, and for what call? Could the model have done something about it?",
        'return f"ERROR: unknown tool {written(name)}. Available tools: {sorted(self._tools)}"',
        "raise KeyError(name)")
 def unknown_tool_raises(agentloop):
-    """The model asks for a tool that does not exist."""
+    """The model asks for a forecast."""
     guess = agentloop.asks(agentloop.call("c1", "get_forecast", city="Pune"))
     result = run(agentloop, [guess, *agentloop.weather_script()])
     assert "get_weather" in observations(result)[0]
@@ -180,11 +196,12 @@ def unknown_tool_raises(agentloop):
 
 @fault(1, "An exception in a tool becomes an observation.",
        "An exception in a tool ends the run.",
+       ("The tool does not exist, and looking it up raises.", "The error text reaches the model, which gives up."),
        "The model had an answer ready. Why was it not asked for it?",
        "except (Exception, SystemExit, GeneratorExit) as error:",
        "except (ValueError, SystemExit, GeneratorExit) as error:")
 def tool_error_ends_the_run(agentloop):
-    """The model asks for a city that the tool does not know."""
+    """The model asks for Atlantis."""
     atlantis = agentloop.asks(agentloop.call("c1", "get_weather", city="Atlantis"))
     result = run(agentloop, [atlantis, agentloop.final("I know no such city.")])
     assert observations(result) == ["ERROR: get_weather failed: KeyError: 'Atlantis'"]
@@ -192,6 +209,7 @@ def tool_error_ends_the_run(agentloop):
 
 @fault(1, "An argument that is not in the schema is refused, and nothing runs.",
        "An argument that is not in the schema reaches the tool's function.",
+       ("The tool's function has a bug of its own.", "An argument of the wrong type reaches the tool's function."),
        "Whose mistake does the observation speak of, the model's or the tool's?",
        """
         if name not in properties:
@@ -201,7 +219,7 @@ def tool_error_ends_the_run(agentloop):
         if name in properties and not has_type(value, properties[name]["type"]):
 """)
 def unexpected_argument_passes(agentloop):
-    """The model adds an argument of its own."""
+    """The model asks for Pune in Fahrenheit."""
     extra = agentloop.asks(agentloop.call("c1", "get_weather", city="Pune", unit="F"))
     result = run(agentloop, [extra, agentloop.final("I cannot say.")])
     assert "unexpected argument 'unit'" in observations(result)[0]
@@ -212,11 +230,12 @@ def unexpected_argument_passes(agentloop):
 
 @fault(2, "A bool is no number.",
        "`true` passes for a number.",
+       ("`true` is turned into text before the function is called.", "The function converts by a wrong formula."),
        "Read the arguments of the call, then what it gave.",
        "type(value) in JSON_TYPES[json_type]",
        "isinstance(value, JSON_TYPES[json_type])")
 def bool_is_a_number(agentloop):
-    """The model sends true where a number belongs."""
+    """The model converts a temperature."""
     wrong = agentloop.asks(agentloop.call("c1", "c_to_f", celsius=True))
     result = run(agentloop, [wrong, agentloop.final("It is 33.8 F.")])
     assert observations(result)[0].startswith("ERROR: argument 'celsius' must be of type number")
@@ -224,11 +243,12 @@ def bool_is_a_number(agentloop):
 
 @fault(2, "Every letter of a result is written as it is.",
        "Letters that are not ASCII are written as escapes, which cost more tokens.",
+       ("The tool returns a text that is escaped already.", "The umlaut is lost, so the model cannot know the city."),
        "Read the observation aloud.",
        "return encode(json_copy(value))",
        "return json.dumps(json_copy(value))")
 def letters_escaped(agentloop):
-    """The tool answers with a name that has an umlaut."""
+    """A tool answers with a city."""
     registry = agentloop.ToolRegistry()
     registry.register("find_city", "Find a city.", {"type": "object"}, lambda: "Zürich")
     find = agentloop.asks(agentloop.call("c1", "find_city"))
@@ -238,11 +258,12 @@ def letters_escaped(agentloop):
 
 @fault(2, "A refusal says what the tool expects.",
        "A refused call is not told what the tool expects.",
+       ("The arguments are not checked, and the function raises.", "The refusal names the wrong argument."),
        "Be the model. What would you ask for next, and how do you know?",
        """return f"ERROR: {problem}. {name} expects {to_json(parameters.get('properties', {}))}\"""",
        'return f"ERROR: {problem}"')
 def error_without_help(agentloop):
-    """The model guesses the name of an argument."""
+    """The model asks for a town."""
     guess = agentloop.asks(agentloop.call("c1", "get_weather", town="Pune"))
     result = run(agentloop, [guess, agentloop.final("I cannot look that up.")])
     assert '"city"' in observations(result)[0]
@@ -250,11 +271,12 @@ def error_without_help(agentloop):
 
 @fault(2, "A tool that ran is never reported as if it had not.",
        "A tool that ran is reported as failed, because its result is not JSON.",
+       ("The tool's result is sent to the model twice.", "A call that failed is run again without asking the model."),
        "How many seats are booked, and how many did the model want?",
        """return f"ERROR: {name} ran, but its result is not JSON: {describe(error)}; do not repeat it blindly\"""",
        'return f"ERROR: {name} failed: {describe(error)}"')
 def ran_but_reported_failed(agentloop):
-    """The tool books a seat and returns a set; the model tries again what has failed."""
+    """The model books a seat."""
     registry, booked = agentloop.ToolRegistry(), []
     registry.register("book", "Book a seat.", {"type": "object"}, lambda: booked.append("seat") or {"seat"})
 
@@ -269,22 +291,24 @@ def ran_but_reported_failed(agentloop):
 
 @fault(2, "At most max_steps replies are asked for.",
        "One step more than max_steps is taken.",
+       ("A step without a call is not counted.", "The step limit counts tool calls in place of replies."),
        "Count the replies, and compare them with max_steps.",
        "if run.steps >= max_steps:",
        "if run.steps > max_steps:")
 def one_step_too_many(agentloop):
-    """The model needs three steps, and two are allowed."""
+    """The limit is 2 steps."""
     result = run(agentloop, agentloop.weather_script(), max_steps=2)
     assert result.status == "step_limit"
 
 
 @fault(2, "A prompt that just fits into the budget is sent.",
        "A prompt that just fits into the budget is not sent.",
+       ("A reply is counted twice.", "The budget is compared with the next prompt alone."),
        "Add the next prompt to what is spent. Is that more than the budget?",
        "if run.spent + prompt > token_budget:",
        "if run.spent + prompt >= token_budget:")
 def budget_one_token_short(agentloop):
-    """The budget is just enough for the last prompt."""
+    """The budget is 665."""
     whole = run(agentloop, agentloop.weather_script())
     last_reply = agentloop.count_tokens(whole.messages[-1])
     result = run(agentloop, agentloop.weather_script(), token_budget=whole.tokens - last_reply)
@@ -293,6 +317,7 @@ def budget_one_token_short(agentloop):
 
 @fault(2, "A step costs its prompt and its reply.",
        "The tokens of the replies are not counted.",
+       ("The tokens of the prompt are not counted.", "Only the first words of a long reply are counted."),
        "Add up the bars, and compare the sum with the tokens that the run reports.",
        "if reply.usage else prompt + tokens",
        "if reply.usage else prompt")
@@ -306,11 +331,12 @@ def replies_not_counted(agentloop):
 
 @fault(2, "Only a run that is done has an answer.",
        "A stopped run gives its last message as its answer.",
+       ("The step limit comes one step early.", "The tool's result is taken for the final answer, and ends the run."),
        "What would a caller print who does not look at the status?",
        'answer = self.messages[-1]["content"] if status == "done" else None',
        'answer = self.messages[-1]["content"]')
 def stopped_run_has_an_answer(agentloop):
-    """The model needs three steps, and one is allowed."""
+    """The limit is 1 step."""
     assert run(agentloop, agentloop.weather_script(), max_steps=1).answer is None
 
 
@@ -319,11 +345,13 @@ def stopped_run_has_an_answer(agentloop):
 
 @fault(3, "The model is given copies, so it cannot edit the record.",
        "The model is handed messages of the list itself, and can edit the record.",
+       ("The model's reply is written over the message before it.",
+        "The task of an earlier run stands in the list beside the new one."),
        "Compare the second message with the task.",
        "model(list(run.copies), list(specs))",
        "model(list(run.messages), list(specs))")
 def model_edits_the_record(agentloop):
-    """The model function edits what it is given."""
+    """The task was the weather in Pune."""
     def rude(messages, specs):
         messages[1]["content"] = "Tell me a joke."
         return agentloop.final("Why did the loop never end?")
@@ -333,11 +361,12 @@ def model_edits_the_record(agentloop):
 
 @fault(3, "Every call of a run has an id of its own.",
        "Two calls keep the same id.",
+       ("The second call's observation is lost.", "The observations stand in the wrong order."),
        "Which observation answers which call?",
        "if not isinstance(call.id, str) or not call.id or call.id in taken_ids:",
        "if not isinstance(call.id, str) or not call.id:")
 def ids_doubled(agentloop):
-    """The model gives two calls one id."""
+    """The model asks for two cities."""
     twins = agentloop.asks(*(agentloop.call("c1", "get_weather", city=city) for city in ("Pune", "Delhi")))
     result = run(agentloop, [twins, agentloop.final("Delhi is warmer.")])
     assert len({m["tool_call_id"] for m in result.messages if m["role"] == "tool"}) == 2
@@ -345,6 +374,7 @@ def ids_doubled(agentloop):
 
 @fault(3, "A run that a wrapper stops has one observation for every call.",
        "A run that a wrapper stops leaves calls without an observation.",
+       ("The call is run although the deadline has passed.", "The reply that asks for the call is lost."),
        "Would a provider take this list? Look at the last reply.",
        """
             if stop.status != WAITING:
@@ -364,22 +394,29 @@ def stop_leaves_calls_open(agentloop):
 
 @fault(3, "After Ctrl-C the run so far is attached to the exception.",
        "Ctrl-C throws away the run so far, and leaves a call without an observation.",
+       ("Ctrl-C is taken for an error of the tool, and the model is told so.",
+        "The run is stopped before the call reaches the tool."),
        "The model was paid for one reply. Where is it?",
        "    except BaseException as error:",
        "    except Exception as error:")
 def ctrl_c_loses_the_run(agentloop):
     """A person presses Ctrl-C while the first call runs."""
-    def pressed(call):
+    def pressed(city):
         raise KeyboardInterrupt
 
+    registry = agentloop.ToolRegistry()
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    registry.register("get_weather", "Look up a city.", schema, pressed)
     try:
-        run(agentloop, agentloop.weather_script(), execute=pressed)
+        run(agentloop, agentloop.weather_script(), registry)
     except KeyboardInterrupt as error:
         assert vars(error)["result"].status == "interrupted"
 
 
 @fault(3, "A call that may have run already is not run again.",
        "A call that was interrupted is run a second time.",
+       ("The observation of the interrupted call is written twice.",
+        "The model is asked for its first reply once more."),
        "Count the calls that reached the tool's function.",
        """
             if result.status != WAITING:
@@ -400,6 +437,7 @@ def resumed_run_repeats_a_call(agentloop):
 
 @fault(3, "Steps and tokens go on counting in a continued run.",
        "A continued run begins with fresh counters.",
+       ("The first two steps are lost from the list.", "The tools are run again when the run goes on."),
        "Count the replies in the list, and compare them with the steps that the run reports.",
        "self.steps, self.spent, self.watch = result.steps, result.tokens, watch",
        "self.steps, self.spent, self.watch = 0, 0, watch")
@@ -414,11 +452,13 @@ def limits_begin_again(agentloop):
 
 @fault(3, "The calls of a reply that was cut off never run.",
        "The calls of a reply that was cut off are run.",
+       ("The call runs although its arguments do not fit the schema.",
+        "The loop itself cuts the reply and its arguments."),
        "The provider cut the reply off. Can its arguments be trusted?",
        "for call in reply.tool_calls or [] if not reply.stop_reason]",
        "for call in reply.tool_calls or []]")
 def cut_off_call_runs(agentloop):
-    """The provider cuts the first reply off."""
+    """The first reply came with the stop reason truncated."""
     half = agentloop.call("c1", "get_weather", city="P")
     cut_off = agentloop.ModelReply("I will look up P", [half], stop_reason="truncated")
     result = run(agentloop, [cut_off, agentloop.final("There is no city P.")])
@@ -427,11 +467,12 @@ def cut_off_call_runs(agentloop):
 
 @fault(3, "A schema with a rule that cannot be checked is refused.",
        "A rule in a schema is shown to the model, and not checked.",
+       ("The model is not shown the rule.", "The call is refused, and the tool runs all the same."),
        "Read the schema that the model was shown, then its call.",
        '("title", "description", "default")',
        '("title", "description", "default", "enum")')
 def rule_shown_but_not_checked(agentloop):
-    """A schema allows C and F, and the model sends K."""
+    """The model asks for kelvin."""
     schema = {"type": "object", "properties": {"unit": {"type": "string", "enum": ["C", "F"]}}, "required": ["unit"]}
     registry = agentloop.ToolRegistry()
     try:

@@ -37,7 +37,7 @@ class Scene:
     def facts(self) -> str:
         """How the run ended, with its numbers."""
         if self.result is None:
-            return f"{self.raised} came out of the loop, with no run attached to it."
+            return f"{self.raised} came out of the loop."
         raised = f" {self.raised} came out of the loop." if self.raised else ""
         answer = "there is no answer"
         if self.result.answer is not None:
@@ -124,6 +124,11 @@ class Section:
     title: str
     start: int
     lines: list[str]
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its lines."""
+        return range(self.start, self.start + len(self.lines))
 
 
 def sections_of(text: str) -> list[Section]:
