@@ -1650,7 +1650,7 @@ def json_text_model(complete: Complete, max_bad: int = 3) -> Model:
 
 # --- 13 · Async loop · notebooks/13_async_loop.ipynb ----------------------------------------------------------
 
-from collections.abc import AsyncIterator, Awaitable, Coroutine
+from collections.abc import AsyncIterator, Awaitable
 
 AsyncModel = Callable[[list[Json], list[Json]], Awaitable[ModelReply]]
 
@@ -1679,14 +1679,26 @@ def strict_execute(registry: ToolRegistry) -> Execute:
 def outcome(fn: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
     """Call `fn`, and return a function that returns its result, or raises its exception, wherever it is called.
 
-    So an exception gets out of its thread as it is: asyncio would end its loop at a KeyboardInterrupt, and would
-    wait for ever after a StopIteration.
+    So an exception gets out of its thread or task as it is: asyncio would end its loop at a KeyboardInterrupt, and
+    would wait for ever after a StopIteration.
     """
     from concurrent.futures import Future  # here, because only who awaits pays for the import
 
     future: Future[T] = Future()
     try:
         future.set_result(fn(*args, **kwargs))
+    except BaseException as error:
+        future.set_exception(error)
+    return future.result
+
+
+async def awaited_outcome(fn: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> Callable[[], T]:
+    """Do what `outcome` does with a function that is awaited, so that an exception gets out of its task as it is."""
+    from concurrent.futures import Future
+
+    future: Future[T] = Future()
+    try:
+        future.set_result(await fn(*args, **kwargs))
     except BaseException as error:
         future.set_exception(error)
     return future.result
@@ -1712,7 +1724,7 @@ class MessageCompleted:
 
 @dataclass(frozen=True)
 class ToolStarted:
-    """A call was given to `execute`."""
+    """A call is about to be given to `execute`; of many at once, some still wait for a free thread."""
 
     call: ToolCall
 
@@ -1762,22 +1774,26 @@ async def answer_calls(run: Run, execute: Execute, safe: Collection[str], report
     """Run the open calls, at once if all of them are safe, and keep their observations in the order asked."""
     import asyncio
 
-    def work(call: ToolCall) -> Callable[[], str]:
+    def work(call: ToolCall) -> None:
         outcomes[call.id] = outcome(execute, call)
-        return outcomes[call.id]
 
     calls = open_calls(run.messages)
     at_once = all(call.name in safe for call in calls)
     for batch in [calls] if at_once else [[call] for call in calls]:
         tasks = []
-        for call in batch:
-            report(ToolStarted(deepcopy(call)))
-            outcomes[call.id] = lambda: INTERRUPTED  # until it comes back
-            tasks.append(asyncio.ensure_future(asyncio.to_thread(work, call)))
         try:
+            for call in batch:
+                report(ToolStarted(deepcopy(call)))
+                outcomes[call.id] = lambda: INTERRUPTED  # until it comes back
+                tasks.append(asyncio.ensure_future(asyncio.to_thread(work, call)))
             for call, task in zip(batch, tasks):
-                run.answer(call, (await task)())
+                await task
+                run.answer(call, outcomes[call.id]())
                 run.tell()
+        except Stop as stop:
+            if at_once and stop.status == WAITING:  # the calls after it have begun, and after a yes would run again
+                raise ValueError(f"{call.name} waits for a person, so it cannot be among the safe tools") from stop
+            raise
         finally:
             for task in tasks:
                 task.cancel()  # a thread cannot be ended, but a call that waits for one never begins
@@ -1801,10 +1817,13 @@ async def run_agent_async(task: str, model: AsyncModel, registry: ToolRegistry,
     """Do what run_agent does, with a model that is awaited, and with calls that run in other threads.
 
     The calls of a reply run in order, or at once if each is of a tool named in `safe`; then `execute` must bear
-    several threads. `report` is told of each event, after its message was kept and `watch` was told.
+    several threads, and if such a call waits for approval that is a ValueError. `report` is told of each event, after
+    its message was kept and `watch` was told.
 
     If it is cancelled, what came back is kept, and the CancelledError goes on as any exception does, with the run so
-    far in its attribute `result`. A thread cannot be ended, so a call that was running goes on.
+    far in its attribute `result`, unless it had not begun. A thread cannot be ended: a call that was running goes on,
+    and asyncio.run waits for it, so put with_timeout around a tool that may hang. Unlike run_agent this loop knows
+    whether a call was begun when `watch` raised, and says "not run" of one that was not.
     """
     if not isinstance(task, str) or not isinstance(system, str):
         raise ValueError("task and system must be text")
@@ -1835,7 +1854,10 @@ async def continue_agent_async(result: AgentResult, model: AsyncModel, registry:
                 prompt = specs_tokens + run.chars // 4
                 if run.spent + prompt > token_budget:
                     return run.end("token_budget")
-                reply = await model(list(run.copies), list(specs))
+                asked = model(list(run.copies), list(specs))
+                if not inspect.isawaitable(asked):
+                    raise ValueError("the model must be awaited; async_model(model) makes such a model of a plain one")
+                reply = await asked
                 run.take(reply, prompt)
                 if not run.messages[-1]["tool_calls"]:
                     return run.end(reply.stop_reason or "done")
@@ -1850,26 +1872,25 @@ async def continue_agent_async(result: AgentResult, model: AsyncModel, registry:
         raise
 
 
-async def agent_events(run: Callable[..., Coroutine[Any, Any, AgentResult]], *args: Any,
-                       **options: Any) -> AsyncIterator[Event]:
+async def agent_events(run: Callable[..., Awaitable[AgentResult]], *args: Any, **options: Any) -> AsyncIterator[Event]:
     """Yield the events of run_agent_async or continue_agent_async, called with these arguments, as they happen.
 
-    RunEnded is the last, unless an exception of the run goes on. Whoever leaves early, or is cancelled, cancels the
-    run, and what it had started is settled first.
+    RunEnded is the last, unless an exception of the run goes on. Whoever leaves early, by aclosing or aclose, or is
+    cancelled, cancels the run, and what it had started is settled first; after a break alone the run goes on.
     """
     import asyncio
 
     events: asyncio.Queue[Event | None] = asyncio.Queue()
-    task = asyncio.ensure_future(run(*args, report=events.put_nowait, **options))
+    task = asyncio.ensure_future(awaited_outcome(run, *args, report=events.put_nowait, **options))
     task.add_done_callback(lambda _: events.put_nowait(None))
     try:
         while event := await events.get():
             yield event
-        yield RunEnded(await task)
+        yield RunEnded((await task)())
     except BaseException as error:
         task.cancel()
         try:
-            await task
+            (await task)()
         except BaseException as ended:
             vars(error).update(vars(ended))
         raise

@@ -40,11 +40,13 @@ from agentloop import (
     check_messages,
     continue_agent,
     continue_agent_async,
+    decide,
     final,
     journal,
     open_calls,
     outcome,
     recover,
+    require_approval,
     run_agent,
     run_agent_async,
     strict_execute,
@@ -271,6 +273,27 @@ def test_the_first_exception_goes_on_even_if_watch_raises_while_the_history_is_c
     assert raised.value is error and observations(error.result) == [INTERRUPTED, NOT_RUN]
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_where_watch_raises_before_a_call_this_loop_says_not_run_and_the_other_that_it_may_have_been(at_once):
+    def watch(message):
+        if message["role"] == "assistant":
+            raise ValueError("watch")
+
+    model, registry, safe = ScriptedModel([batch("a", "b")]), echo()[0], {"t"} if at_once else ()
+    with pytest.raises(ValueError, match="watch") as plain:
+        run_agent("go", ScriptedModel([batch("a", "b")]), registry, watch=watch)
+    with pytest.raises(ValueError, match="watch") as by_await:
+        asyncio.run(run_agent_async("go", awaited(model), registry, watch=watch, safe=safe))
+    assert observations(plain.value.result) == [INTERRUPTED, NOT_RUN]
+    assert observations(by_await.value.result) == [NOT_RUN, NOT_RUN]
+
+
+def test_a_model_that_is_not_awaited_is_a_value_error_that_names_async_model():
+    with pytest.raises(ValueError, match=r"must be awaited; async_model\(model\)") as raised:
+        asyncio.run(run_agent_async("go", ScriptedModel([final("ok")]), tool(lambda: 1)))
+    assert raised.value.result.steps == 0
+
+
 @pytest.mark.parametrize("where", ["model", "execute"])
 def test_the_end_of_an_iterator_does_not_hang_the_run(where):
     """In some versions asyncio waits for ever for a thread that raised StopIteration."""
@@ -385,6 +408,43 @@ def test_calls_at_once_give_the_same_list_as_calls_in_order(seed):
     by_await = run_agent_async("go", awaited(ScriptedModel(script)), echo()[0], **LIMITS, safe={"t", "u"})
     assert asyncio.run(by_await) == run_agent("go", ScriptedModel(script), echo()[0], **LIMITS)
 
+
+def test_a_safe_call_that_waits_for_approval_is_a_value_error_and_nothing_runs_twice():
+    others, ran = threading.Event(), []
+    registry = tool(lambda x: ran.append(x) or (x == "c" and others.set()) or x, TEXT, "look")
+    registry.register("refund", "A tool.", TEXT, lambda x: ran.append(x))
+    gate = require_approval(registry, registry.check, {"refund"})
+
+    def execute(asked):
+        assert asked.name == "look" or others.wait(30)  # so c has run before b waits
+        return gate(asked)
+
+    model = ScriptedModel([asks(call("a", "look", x="a"), call("b", "refund", x="b"), call("c", "look", x="c"))])
+    run = run_agent_async("go", awaited(model), registry, execute=execute, safe={"look", "refund"})
+    with pytest.raises(ValueError, match="refund waits for a person, so it cannot be among the safe tools") as raised:
+        asyncio.run(run)
+    stopped = raised.value.result
+    said = observations(stopped)
+    assert said[:2] == ['"a"', "ERROR: refund waits for a person to approve it"] and said[2] in ('"c"', INTERRUPTED)
+    ended = asyncio.run(continue_agent_async(stopped, awaited(ScriptedModel([final("ok")])), registry, 8, 4000))
+    assert sorted(ran) == ["a", "c"] and ended.status == "done"
+
+
+def test_beside_a_call_that_waits_for_approval_safe_calls_run_once():
+    registry, ran = echo()
+    registry.register("refund", "A tool.", TEXT, lambda x: ran.append(x) or x)
+    script = [asks(call("a", "t", x="a"), call("b", "refund", x="b"), call("c", "t", x="c")), final("ok")]
+    model, risky = awaited(ScriptedModel(script)), {"refund"}
+
+    async def go():
+        gate = require_approval(registry, registry.check, risky)
+        waits = await run_agent_async("go", model, registry, execute=gate, safe={"t"})
+        yes = require_approval(registry, registry.check, risky, decide(waits, {"b": True}))
+        return waits, await continue_agent_async(waits, model, registry, 8, 4000, execute=yes, safe={"t"})
+
+    waits, ended = asyncio.run(go())
+    assert waits.status == WAITING and observations(waits) == ['"a"']
+    assert observations(ended) == ['"a"', '"b"', '"c"'] and ran == ["a", "b", "c"]
 
 
 def test_a_stop_of_one_of_several_calls_at_once_keeps_what_the_others_returned():
@@ -533,6 +593,17 @@ def test_a_call_that_still_waits_for_a_thread_when_the_run_is_cancelled_never_be
     assert observations(result) == [INTERRUPTED, INTERRUPTED] and gate.ran == ["a"]
 
 
+def test_a_run_that_is_cancelled_before_it_began_has_no_result():
+    async def go():
+        task = asyncio.ensure_future(run_agent_async("go", awaited(ScriptedModel([])), tool(lambda: 1)))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as raised:
+            await task
+        return vars(raised.value)
+
+    assert "result" not in asyncio.run(go())
+
+
 # --- Events ---------------------------------------------------------------------------------------------------
 
 LETTERS = {MessageCompleted: "m", ToolStarted: "s", ToolEnded: "e", TurnCompleted: "t", RunEnded: "r"}
@@ -655,6 +726,44 @@ def test_an_exception_of_the_run_goes_on_to_whoever_reads_its_events_after_the_l
     assert raised.value is error and error.result.status == "interrupted" and as_letters(told) == "mmm" + "set"
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(2)], ids=repr)
+@pytest.mark.parametrize("where", ["model", "execute"])
+def test_ctrl_c_in_a_run_goes_to_whoever_reads_its_events_and_the_event_loop_lives_on(where, error):
+    model = async_model(raises(error)) if where == "model" else awaited(ScriptedModel([batch("a")]))
+    execute = raises(error) if where == "execute" else None
+
+    async def go():
+        try:
+            await collected("go", model, echo()[0], execute=execute)
+        except BaseException as raised:
+            await asyncio.sleep(0)  # the loop would have ended before this
+            return raised
+
+    try:
+        raised = asyncio.run(go())
+    except BaseException as ended:
+        pytest.fail(f"the event loop was ended by {ended!r}")
+    assert raised is error and raised.result.status == "interrupted"
+
+
+@pytest.mark.parametrize("leave, asked", [("break", 1), ("aclose", 0)])
+def test_a_break_alone_does_not_end_the_run_and_aclose_does(leave, asked):
+    model = ScriptedModel([final("late")])
+
+    async def go():
+        events = agent_events(run_agent_async, "go", awaited(model), tool(lambda: 1))
+        async for _ in events:
+            break
+        if leave == "aclose":
+            await events.aclose()
+        for _ in range(9):
+            await asyncio.sleep(0)
+        await events.aclose()
+
+    asyncio.run(go())
+    assert len(model.seen) == asked
+
+
 def test_a_limit_that_is_none_is_a_value_error_for_whoever_reads_the_events():
     with pytest.raises(ValueError, match="max_steps"):
         asyncio.run(collected("go", awaited(ScriptedModel([])), tool(lambda: 1), max_steps=0))
@@ -688,6 +797,26 @@ def test_a_front_end_that_fails_ends_the_run_and_its_exception_goes_on():
     with pytest.raises(ValueError) as raised:
         asyncio.run(run_agent_async("go", awaited(ScriptedModel([batch("a")])), echo()[0], report=raises(error)))
     assert raised.value is error and error.result.status == "interrupted"
+
+
+@pytest.mark.parametrize("fails_at", ["a", "b"])
+def test_a_front_end_that_fails_at_the_start_of_a_call_leaves_none_running(fails_at):
+    registry, ran = echo()
+
+    def report(event):
+        if isinstance(event, ToolStarted) and event.call.id == fails_at:
+            raise ValueError("front end")
+
+    async def go():
+        model = awaited(ScriptedModel([batch("a", "b", "c")]))
+        with pytest.raises(ValueError, match="front end") as raised:
+            await run_agent_async("go", model, registry, report=report, safe={"t"})
+        await asyncio.sleep(0)
+        await asyncio.to_thread(id, "a call that had been started would have come to a thread before this")
+        return raised.value.result
+
+    assert_closed(asyncio.run(go()).messages)
+    assert ran == []
 
 
 # --- Two kinds of failure -------------------------------------------------------------------------------------
@@ -748,6 +877,12 @@ def test_the_agent_reads_a_wrong_path_is_told_the_right_one_and_names_the_fault_
     assert (result.status, result.answer, result.steps) == ("done", DIAGNOSIS, 3)
     assert observations(result) == ["ERROR: use read with path='calculator.py'", json.dumps(files["calculator.py"])]
     assert "No file has been changed." in DIAGNOSIS and files == calculator_world()[1]
+
+
+def test_add_2_3_is_minus_1_as_the_task_and_the_diagnosis_say():
+    names = {}
+    exec(calculator_world()[1]["calculator.py"], names)
+    assert names["add"](2, 3) == -1 and "add(2, 3) is -1" in DIAGNOSIS and "add(2, 3) returns -1" in CODING_TASK
 
 
 def test_where_an_observation_differs_the_script_fails_and_prints_no_success():

@@ -62,6 +62,7 @@ HOURS = Exercise(
     [
         Case('hour_says(watched("24h"), "02:00", 2930)', "True: so it was measured", True),
         Case('hour_says(watched("24h"), "02:00", 2870)', "False: that was the p99 of 03:00", False),
+        Case('hour_says(watched("24h"), "02:00", 293)', "False: 293 is only a part of 2930", False),
         Case('hour_says(watched("24h"), "05:00", 2910)', "False: nothing is known of this hour", False),
         Case('hour_says(watched("2h"), "02:00", 2930)', "False: this run saw two hours, 03:00 and 04:00", False),
         Case('hour_says(watched("2h", "24h"), "02:00", 2930)', "True: the second result says so", True),

@@ -118,9 +118,16 @@ READS = Exercise(
 # --- A front end ----------------------------------------------------------------------------------------------
 
 
+def no_tests() -> None:
+    """Fail with a text that may be taken for that of a call that was not run."""
+    raise ToolFailure("not run: there are no tests")
+
+
 def told(*replies: ModelReply, stop_at: str = "", safe: bool = False) -> list[Event]:
     """Return the events of a run of these replies; `stop_at` is the id of a call that a wrapper refuses."""
-    registry, _ = calculator_world()
+    registry, files = calculator_world()
+    files["log.txt"] = "ERROR: the tests were not run"
+    registry.register("run_tests", "Run the tests.", schema(), no_tests)
     strict = strict_execute(registry)
 
     def execute(asked: ToolCall) -> str:
@@ -147,6 +154,7 @@ def read(call_id: str, path: str = "calculator.py") -> ToolCall:
 
 TWO = (asks(read("r1", "sum.py")), asks(read("r2")), final("Seen."))
 THREE = (asks(read("r1"), read("r2", "sum.py"), read("r3")), final("Seen."))
+WORDS = (asks(read("r1", "log.txt"), call("t1", "run_tests")), final("Seen."))
 FRONT = Exercise(
     "13-front",
     {"states": FunctionType},
@@ -168,6 +176,12 @@ FRONT = Exercise(
             {"r1": "result", "r2": "error", "r3": "not run"},
             given="all events of a run that a wrapper stopped at r2",
         ),
+        Case(
+            "states(told(*words))",
+            "r1 gave a result, whatever words are in it, and t1 was run, and failed",
+            {"r1": "result", "t1": "error"},
+            given="all events of a run that reads the text ERROR: the tests were not run, and whose tests fail",
+        ),
         Case("states(told(done))", "no call, no word", {}, given="all events of a run without a call"),
     ],
     (
@@ -177,7 +191,7 @@ FRONT = Exercise(
         'At ToolEnded: if the call still "waits" it was not run; else "error" if the content begins with ERROR: , and '
         '"result" if not. A message without calls has no key tool_calls, so use .get.',
     ),
-    lambda: {"told": told, "two": TWO, "three": THREE, "done": final("Nothing to do.")},
+    lambda: {"told": told, "two": TWO, "three": THREE, "words": WORDS, "done": final("Nothing to do.")},
 )
 
 
