@@ -122,7 +122,9 @@ def test_without_a_file_the_interviewer_says_so(tmp_path):
     state = begin(tmp_path, released=1)
     assert opening(state) == "I have not seen your file yet."
     state.run_checks()
-    assert "There is no file my_interview.py here yet" in opening(state) and len(report(state)) == 1
+    assert report(state) == ["There is no file my_interview.py yet: press Make my_interview.py."]
+    state.make_file()
+    assert opening(state) == "I have not seen your file yet."
 
 
 def test_a_blank_file_is_told_where_to_begin(tmp_path):
@@ -132,6 +134,60 @@ def test_a_blank_file_is_told_where_to_begin(tmp_path):
     assert opening(state).startswith("Let us begin together")
     assert [remark.words.partition(".")[0] for remark in remarks(state)] == ["I see nothing of this yet"] * 2
     assert "has no class or function named ToolCall" in twin_text(report(state))
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("x = 1\nx = (\n", "SyntaxError, line 2"), ("\n\nimport no_such_module", "ModuleNotFoundError, line 3"),
+    ("import sys\nsys.exit()", "it called sys.exit, line 2"),
+])
+def test_a_file_that_does_not_load_is_told_that_alone_and_no_notebook_is_named(tmp_path, text, why):
+    state = begin(tmp_path, released=6)
+    state.file.write_text(text, encoding="utf-8")
+    state.ticks["Loop"] = "weak"
+    state.run_checks()
+    assert report(state) == [f"Your file does not load: {why}."] and state.change == []
+    assert practice(state) == [] and result_blocks(state)[-1] == "Mend the file, and run the checks again."
+
+
+def test_a_file_that_ends_the_suite_is_to_be_mended_too(tmp_path):
+    state = begin(tmp_path, released=6)
+    state.file.write_text("import os\nos._exit(0)", encoding="utf-8")
+    state.run_checks()
+    assert report(state) == ["my_interview.py could not be judged: it ended the process of the suite."]
+    assert result_blocks(state)[-1] == "Mend the file, and run the checks again."
+
+
+def test_what_the_interviewer_says_depends_on_what_does_not_hold(tmp_path):
+    state = begin(tmp_path, released=5)
+    for old, new, heard in (
+            ("count_tokens(messages[-1])", "1", "Add up one step aloud: its prompt, then its reply message."),
+            ("max_steps + 1)", "max_steps + 2)", "Count the model calls aloud, up to the one that is not made.")):
+        assert PLAIN.count(old) == 1
+        state.file.write_text(PLAIN.replace(old, new), encoding="utf-8")
+        state.run_checks()
+        assert remarks(state)[-1].words.endswith(heard)
+
+
+def requirements_of(part):
+    """Return the sentences that a part is judged by."""
+    stage = next((ROOT / "tests/spec").glob(f"test_stage_{part.stage}_*.py")).read_text(encoding="utf-8")
+    return [name.replace("_", " ") for name in re.findall(r"^def test_(\w+)", stage, re.MULTILINE)]
+
+
+def test_each_of_the_interviewers_words_is_for_a_requirement_that_there_is():
+    for part in PARTS[:5]:
+        assert [key for key in part.words if not any(key in one for one in requirements_of(part))] == []
+    for drawn in FOLLOW_UPS.values():
+        sentences = [str(check.__doc__).lower() for check in drawn.checks]
+        assert drawn.words and [key for key in drawn.words if not any(key in one for one in sentences)] == []
+
+
+@pytest.mark.parametrize("name", FOLLOW_UPS)
+def test_a_change_is_asked_for_with_every_error_and_status_that_its_checks_compare(name):
+    asked = f"{FOLLOW_UPS[name].asks} {FOLLOW_UPS[name].code}"
+    checked = " ".join(str(check.__doc__) for check in FOLLOW_UPS[name].checks)
+    exact = re.findall(r"\b(?:[A-Z]\w+Error|ERROR|[a-z]+_[a-z_]+)\b", checked)
+    assert [word for word in exact if word not in asked] == []
 
 
 def test_a_part_that_holds_is_met_with_a_question_and_one_that_does_not_with_its_first_failure(tmp_path):
@@ -277,10 +333,34 @@ def judged(tmp_path, *failing):
 
 @pytest.mark.parametrize(("failing", "notebooks"), [
     ((1,), ["01_messages.ipynb"]), ((2, 5), ["02_validator.ipynb", "05_exits.ipynb"]), ((3,), ["03_registry.ipynb"]),
-    ((4,), ["04_loop.ipynb"]), ((), ["18_bug_clinic.ipynb"]),
+    ((4,), ["04_loop.ipynb"]), ((), []),
 ])
 def test_what_failed_says_which_notebook_to_practise_with(tmp_path, failing, notebooks):
     assert [name for name, _ in practice(judged(tmp_path, *failing))] == notebooks
+
+
+def test_nothing_was_weak_is_said_only_when_all_marks_are_ticked(tmp_path):
+    state = judged(tmp_path)
+    for criterion in RUBRIC:
+        open_marks = [c.name for c in RUBRIC if c.name not in state.ticks and c.name != "A change"]
+        if open_marks:
+            assert practice(state) == []
+            assert result_blocks(state)[-1] == f"Still open: {len(open_marks)} of 6 marks of the rubric."
+        state.ticks[criterion.name] = "fine"
+    assert practice(state) == [("18_bug_clinic.ipynb", "nothing was weak: find the bugs of others")]
+    assert "Still open" not in twin_text(result_blocks(state))
+
+
+def test_the_questions_are_open_where_there_is_time_for_them(tmp_path):
+    state = judged(tmp_path)
+    state.ticks = {criterion.name: "strong" for criterion in RUBRIC}
+    longer = Interview(45, 1, tmp_path, 6, Verdict("said", state.verdict.rows), [Requirement("One.", True, "")])
+    longer.ticks = state.ticks
+    assert practice(longer) == [] and result_blocks(longer)[-1] == "Still open: the questions aloud."
+    longer.aloud[QUESTIONS[0].question] = "strong"
+    assert [name for name, _ in practice(longer)] == ["18_bug_clinic.ipynb"]
+    assert "7 of 7 marks of the rubric and the questions aloud" in result_blocks(
+        Interview(45, 1, tmp_path, 6, longer.verdict, longer.change))[-1]
 
 
 def test_what_was_ticked_weak_or_not_reached_is_practised_too(tmp_path):
@@ -291,7 +371,9 @@ def test_what_was_ticked_weak_or_not_reached_is_practised_too(tmp_path):
     state.released = 4
     found = dict(practice(state))
     assert found["05_exits.ipynb"] == "Exits: not reached" and found["04_loop.ipynb"] == "Loop: you ticked weak"
-    assert re.fullmatch(r"\d+ questions ticked weak", found["03_registry.ipynb"]) and len(found) == 3
+    weak = [q.question for q in QUESTIONS if q.notebook == 3]
+    assert found["03_registry.ipynb"] == "; ".join(f"you ticked weak: “{question}”" for question in weak)
+    assert len(found) == 3
 
 
 def test_a_change_that_fails_names_the_notebook_of_that_change_and_asks_about_it(tmp_path):
@@ -301,6 +383,9 @@ def test_a_change_that_fails_names_the_notebook_of_that_change_and_asks_about_it
         state.change = [Requirement("One.", True, ""), Requirement("Two.", False, "why")]
         asked = state.follow_up
         assert remarks(state)[-1].words == f"This one does not hold yet: “Two.” {asked.some_holds}"
+        key, words = next(iter(asked.words.items()))
+        state.change[1] = Requirement(f"So {key.upper()} it is.", False, "why")
+        assert remarks(state)[-1].words.endswith(f"it is.” {words}")
         wanted = [name] if (name := interview.notebook_named(asked.notebook)) else []
         assert [name for name, _ in practice(state)] == wanted
 
@@ -419,14 +504,51 @@ def test_the_clock_is_started_and_paused_by_one_button(room):
     assert {text for _, text in words} <= {"Pause the clock", "Go on"}
 
 
-def test_another_length_or_seed_begins_a_new_interview(room):
-    room.buttons["next"].click()
+def test_another_length_or_seed_begins_a_new_interview_as_long_as_none_has_begun(room):
     room.length.value = 25
     assert (room.interview.minutes, room.interview.released, len(room.interview.parts)) == (25, 0, 5)
     questions = room.ask_aloud()
     first = questions.question
     room.seed.value = 2
-    assert room.interview.seed == 2 and questions.question != first
+    assert room.interview.seed == 2 and questions.question != first and room.buttons["again"].disabled
+
+
+@pytest.mark.parametrize("begin_with", ["start", "next", "checks"])
+def test_an_interview_that_has_begun_is_kept_until_start_again_is_pressed(room, begin_with):
+    rubric, aloud = room.rubric(), room.ask_aloud()
+    rubric.choices["Exits"].value, aloud.tick.value = "weak", "fine"
+    room.buttons[begin_with].click()
+    kept = room.interview
+    room.length.value, room.seed.value = 25, 2
+    assert room.interview is kept and (kept.minutes, kept.seed) == (45, 1)
+    assert "press Start again" in room._say.value and not room.buttons["again"].disabled
+    room.buttons["again"].click()
+    new = room.interview
+    assert (new.minutes, new.seed, new.released, new.ticks, new.aloud) == (25, 2, 0, {}, {})
+    assert rubric.choices["Exits"].value == aloud.tick.value == "not yet" and not kept.clock.runs
+    assert room.buttons["again"].disabled and room._report.value == ""
+
+
+def test_start_again_leaves_the_file_as_it_is_and_says_so(room):
+    room.buttons["file"].click()
+    room.interview.file.write_text("x = 1", encoding="utf-8")
+    room.buttons["next"].click()
+    room.buttons["again"].click()
+    assert "Your my_interview.py stays as it is." in room._say.value
+    assert room.interview.file.read_text(encoding="utf-8") == "x = 1"
+
+
+def test_the_report_of_a_missing_file_goes_when_the_file_is_made(room):
+    room.buttons["checks"].click()
+    assert "press Make my_interview.py." in room._report.value
+    room.buttons["file"].click()
+    assert room._report.value == ""
+
+
+def test_after_the_last_part_comes_the_rubric(room):
+    for left in range(5, -1, -1):
+        room.buttons["next"].click()
+        assert ("the rubric" in room._say.value) == (left == 0)
 
 
 def test_what_is_ticked_reaches_the_result(room):
@@ -464,7 +586,8 @@ def test_someone_writes_the_file_in_parts_and_saves_a_judged_result(room, tmp_pa
     assert "That is what I asked for." in room._report.value and room._say.value.count("That is what I asked for.") == 1
     result.save_button.click()
     page = (tmp_path / "my_interview_result.html").read_text(encoding="utf-8")
-    assert "18_bug_clinic.ipynb" in page and "6 parts of 6 released" in page
+    assert "Still open: 7 of 7 marks" in page and "6 parts of 6 released" in page and "ipynb" not in page
+    assert "Let us talk about it. The rubric comes next." in page
 
 
 def test_an_error_is_shown_in_the_room(room, tmp_path):

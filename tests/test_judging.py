@@ -96,6 +96,26 @@ def test_a_file_that_cannot_be_used_is_told_why(text: str, sentence: str, mine: 
     assert not verdict.holds and sentence in repr(verdict) and "Traceback" not in repr(verdict)
 
 
+@pytest.mark.parametrize(("message", "why"), [
+    ("importing my_agentloop.py: it raised SyntaxError: '(' was never closed (my_agentloop.py, line 26)",
+     "SyntaxError, line 26"),
+    ("importing my_agentloop.py: it raised NameError: name 'x: y' is not defined (line 3)", "NameError, line 3"),
+    ("importing my_agentloop.py: it raised ValueError: null bytes", "ValueError"),
+    ("importing my_agentloop.py: it called sys.exit (line 2)", "it called sys.exit, line 2"),
+    ("importing my_agentloop.py: it was still running after 2 seconds and was stopped",
+     "it was still running after 2 seconds and was stopped"),
+    ("tried:     importing it\nexpected:  a result\ncame back: it raised NameError: x (line 3)", ""),
+])
+def test_why_a_file_does_not_load_is_its_kind_and_line_whatever_python_says(message: str, why: str) -> None:
+    assert judging.why_not_loaded(message) == why
+
+
+def test_only_a_file_that_does_not_load_is_said_not_to(mine: Path, faulty: Verdict) -> None:
+    mine.write_text("\n\nx = (", encoding="utf-8")
+    assert judge(mine, stage=1).not_loaded == "SyntaxError, line 3"
+    assert faulty.first and faulty.not_loaded == ""
+
+
 def test_a_suite_that_does_not_end_is_stopped(mine: Path) -> None:
     mine.write_text("while True:\n    try:\n        while True: pass\n    except BaseException: pass", encoding="utf-8")
     said = "my_agentloop.py could not be judged: the suite was still running after 0.5 seconds and was stopped."

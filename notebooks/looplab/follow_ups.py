@@ -10,7 +10,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,7 +26,8 @@ Check = Callable[[Any], None]
 class FollowUp:
     """A change that is asked for: its name, what the interviewer says, what to write, and the checks.
 
-    `some_holds` is what the interviewer says to a half of it, `notebook` where it is practised.
+    `some_holds` is what the interviewer says to a half of it, `notebook` where it is practised. `words` are said to a
+    requirement that does not hold and has the key in its sentence.
     """
 
     name: str
@@ -35,6 +36,7 @@ class FollowUp:
     checks: tuple[Check, ...]
     some_holds: str
     notebook: int
+    words: dict[str, str] = field(default_factory=dict)
 
 
 # --- What the checks use -------------------------------------------------------------------------------------
@@ -304,31 +306,48 @@ FOLLOW_UPS = {follow_up.name: follow_up for follow_up in (
                          "hours. So the run ends there, with that call and those after it left open.",
              'run_agent(..., risky=("issue_refund",))        # status "waiting_for_approval"',
              (risky_call_waits, calls_before_it_are_answered, without_risk_as_before),
-             "Which calls of the reply have run when it stops, and which are open?", 8),
-    FollowUp("timeout", "A tool may hang. Give me a function that puts a limit on any tool, so that the loop does "
-                        "not wait for ever. The loop itself should not change.",
+             "Which calls of the reply have run when it stops, and which are open?", 8,
+             {"without a risky call": "Run it once with nothing risky. What is different?"}),
+    FollowUp("timeout", "A tool may hang. Give me a function that puts a limit on any tool: after so many seconds "
+                        "it is not waited for any more, and the call raises TimeoutError. An exception of the tool "
+                        "itself passes through. The loop should not change.",
              "with_timeout(fn, seconds)                      # a function like fn, to be registered in its place",
              (result_in_time, too_slow, own_exception, timeout_is_observed),
-             "Who waits for whom while the tool hangs, and what does the caller get then?", 6),
+             "Who waits for whom while the tool hangs, and what does the caller get then?", 6,
+             {"gives its result": "Call it by name, with x=1. What comes back?",
+              "passes through": "What becomes of an exception that the tool raises itself?"}),
     FollowUp("repeated calls", "The model sometimes makes the same call again and again and gets the same result. "
-                               "Stop the run at the third in a row. A poll, whose result changes, is no repeat.",
+                               "The third in a row is not run: it and every call after it in that reply are answered "
+                               "with a text that starts with ERROR, and the run ends without an answer. A poll, whose "
+                               "result changes, is no repeat.",
              'run_agent(..., max_repeats=3)                  # status "repeated_call"; off unless given',
              (third_is_not_run, repeat_is_answered, other_arguments, poll_is_no_repeat, repeats_are_allowed),
-             "What has to be the same for a call to count as a repeat?", 7),
+             "What has to be the same for a call to count as a repeat?", 7,
+             {"third call": "Count aloud how often the tool runs before you stop.",
+              "answered": "Draw me the last reply, and what stands below it.",
+              "unless": "What has a caller to do who wants all this off?"}),
     FollowUp("parallel calls", "The calls of one reply are all reads, and slow. Run them at the same time. The list "
                                "should look as before.",
              "run_agent(...)                                 # as before",
              (at_the_same_time, in_the_order_of_the_calls, one_fails),
-             "In which order do the results come back, and in which do they stand in the list?", 13),
-    FollowUp("resume", "A run that a limit stopped should go on later with a higher one, without doing anything twice.",
+             "In which order do the results come back, and in which do they stand in the list?", 13,
+             {"same time": "When does the second call begin?",
+              "fails": "What does one failure do to the others?"}),
+    FollowUp("resume", "A run that a limit stopped should go on later with a higher one, without doing anything "
+                       "twice. The first result stays as it is. To resume a run that is done is a ValueError.",
              "resume(result, model, registry, max_steps=8, token_budget=4000)",
              (goes_on, goes_on_counting, stays_as_it_was, done_is_done),
-             "What does the second run begin with: which messages, which counts?", 5),
+             "What does the second run begin with: which messages, which counts?", 5,
+             {"stays": "Whose list do you append to?",
+              "valueerror": "What do you say to a caller whose run is done?"}),
     FollowUp("cutting results", "One tool returns whole web pages, and each of them is sent again with every later "
-                                "step. Cut long results, and let the model know.",
+                                "step. Cut long results to max_result_chars, and let the model know how many "
+                                "characters there were, or are missing; what you say counts too.",
              "run_agent(..., max_result_chars=2000)          # off unless given",
              (long_is_cut, says_what_is_missing, short_is_kept),
-             "Read me the observation that the model gets for a long result.", 6),
+             "Read me the observation that the model gets for a long result.", 6,
+             {"at most": "Count its characters, your own words included.",
+              "not touched": "And which results stay as they are?"}),
 )}
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 from looplab import sandbox
 from looplab.follow_ups import FOLLOW_UPS, FollowUp
-from looplab.interview_brief import LENGTHS, PARTS, RUBRIC, Part
+from looplab.interview_brief import ALOUD_MINUTES, LENGTHS, PARTS, RUBRIC, Part
 from looplab.interview_questions import QUESTIONS
 from looplab.judging import Verdict, judge
 from looplab.view import Block, Code, plural, twin_html
@@ -93,8 +93,9 @@ class Interview:
     @property
     def parts(self) -> list[Part]:
         """The parts that its length leaves time for; the change has the words of the follow-up that was drawn."""
-        drawn = {"some_holds": self.follow_up.some_holds, "notebook": self.follow_up.notebook}
-        return [part if part.stage else replace(part, **drawn) for part in PARTS if part.minutes[self.length]]
+        drawn = self.follow_up
+        change = {"some_holds": drawn.some_holds, "words": drawn.words, "notebook": drawn.notebook}
+        return [part if part.stage else replace(part, **change) for part in PARTS if part.minutes[self.length]]
 
     @property
     def follow_up(self) -> FollowUp:
@@ -111,24 +112,48 @@ class Interview:
         """The reader's file."""
         return self.folder / FILE
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is something that a new interview would drop."""
+        used = self.clock.runs or self.clock.used > 0
+        return bool(used or self.released or self.verdict or self.ticks or self.aloud)
+
+    @property
+    def not_usable(self) -> bool:
+        """Whether the checks found that the file cannot be used at all."""
+        return self.verdict is not None and bool(self.verdict.not_loaded)
+
+    @property
+    def has_file(self) -> bool:
+        """Whether the reader's file is there."""
+        return self.file.is_file()
+
     def asked(self, part: Part) -> list[Block]:
         """Return what the interviewer asks in a part."""
         return part.asks or [self.follow_up.asks, Code(self.follow_up.code), "What held before should hold afterwards."]
 
     def make_file(self) -> bool:
-        """Make the blank file, and return True; False if there is one, which stays as it is."""
+        """Make the blank file, and return True; False if there is one, which stays as it is.
+
+        What was said before of the missing file is forgotten.
+        """
         try:
             with self.file.open("x", encoding="utf-8"):
+                self.verdict, self.change = None, []
                 return True
         except FileExistsError:
             return False
 
     def run_checks(self) -> None:
         """Judge the file by the stages of the parts that were released, all of them before the first."""
+        self.change = []
+        if not self.has_file:
+            self.verdict = Verdict(f"There is no file {FILE} yet: press Make {FILE}.")
+            return
         stages = [part.stage for part in self.parts[: self.released] if part.stage]
         self.verdict = judge(self.file, max(stages, default=5))
-        asked_for_change = any(not part.stage for part in self.parts[: self.released])
-        self.change = try_change(self.file, self.follow_up) if asked_for_change and self.verdict.rows else []
+        if any(not part.stage for part in self.parts[: self.released]) and not self.not_usable:
+            self.change = try_change(self.file, self.follow_up)
 
 
 def try_change(file: Path, follow_up: FollowUp) -> list[Requirement]:
@@ -186,7 +211,8 @@ def words_for(part: Part, outcomes: list[tuple[str, bool]], held: int) -> str:
     if held == len(outcomes):
         return f"All of it holds. {part.all_holds}"
     first = next(sentence for sentence, holds in outcomes if not holds)
-    return f"This one does not hold yet: “{first.rstrip('.')}.” {part.some_holds}"
+    words = next((words for key, words in part.words.items() if key in first.lower()), part.some_holds)
+    return f"This one does not hold yet: “{first.rstrip('.')}.” {words}"
 
 
 def opening(interview: Interview) -> str:
@@ -195,9 +221,12 @@ def opening(interview: Interview) -> str:
         return "I have not seen your file yet."
     if not interview.verdict.rows:
         return interview.verdict.said
+    if interview.verdict.not_loaded:
+        return f"Your file does not load: {interview.verdict.not_loaded}."
     said = remarks(interview)
     if all(remark.held == remark.of for remark in said):
-        return "That is what I asked for. Let us talk about it."
+        last = " The rubric comes next." if interview.released == len(interview.parts) else ""
+        return f"That is what I asked for. Let us talk about it.{last}"
     if not any(remark.held for remark in said):
         return "Let us begin together: what goes in, and what comes out?"
     return "You are on the way. Let me say what I see, part by part."
@@ -206,7 +235,7 @@ def opening(interview: Interview) -> str:
 def report(interview: Interview) -> list[Block]:
     """Return the interviewer's report as blocks: a sentence, a row for each part, and the first failure in full."""
     blocks: list[Block] = [opening(interview)]
-    if interview.verdict is None or not interview.verdict.rows:
+    if interview.verdict is None or not interview.verdict.rows or interview.not_usable:
         return blocks
     said = remarks(interview)
     blocks.append([["part", "holds", "the interviewer"],
@@ -229,8 +258,13 @@ def notebook_named(number: int) -> str:
 
 
 def practice(interview: Interview) -> list[tuple[str, str]]:
-    """Return what to practise next: the name of a notebook, and why; what the checks found comes first."""
+    """Return what to practise next: the name of a notebook, and why; what the checks found comes first.
+
+    It is nothing while the file cannot be used, and while nothing is weak but marks are open.
+    """
     why: dict[int, list[str]] = {}
+    if interview.not_usable:
+        return []
     if interview.verdict is None or not interview.verdict.rows:
         why[17] = ["your file was not judged yet: write the first part, and run the checks"]
     else:
@@ -244,11 +278,22 @@ def practice(interview: Interview) -> list[tuple[str, str]]:
     for criterion in RUBRIC:
         if interview.ticks.get(criterion.name) == "weak":
             why.setdefault(criterion.notebook, []).append(f"{criterion.name}: you ticked weak")
-    weak = Counter(q.notebook for q in QUESTIONS if interview.aloud.get(q.question) == "weak")
-    for number, count in sorted(weak.items()):
-        why.setdefault(number, []).append(f"{plural(count, 'question')} ticked weak")
-    why = why or {18: ["nothing was weak: find the bugs of others"]}
+    for q in QUESTIONS:
+        if interview.aloud.get(q.question) == "weak":
+            why.setdefault(q.notebook, []).append(f"you ticked weak: “{q.question}”")
+    if not why and not still_open(interview):
+        why[18] = ["nothing was weak: find the bugs of others"]
     return [(name, "; ".join(reasons)) for number, reasons in why.items() if (name := notebook_named(number))]
+
+
+def still_open(interview: Interview) -> str:
+    """Say what the reader has not ticked yet; "" if each mark of the rubric is, and a question where there is time."""
+    titles = {*(part.title for part in interview.parts), "Aloud"}
+    marks = [criterion.name for criterion in RUBRIC if criterion.name in titles]
+    left = [name for name in marks if name not in interview.ticks]
+    found = [f"{len(left)} of {len(marks)} marks of the rubric"] if left else []
+    found += ["the questions aloud"] if ALOUD_MINUTES[interview.length] and not interview.aloud else []
+    return f"Still open: {' and '.join(found)}." if found else ""
 
 
 def result_blocks(interview: Interview) -> list[Block]:
@@ -265,8 +310,11 @@ def result_blocks(interview: Interview) -> list[Block]:
         marks = Counter(interview.aloud.values())
         blocks.append(f"{plural(len(interview.aloud), 'question')} answered aloud: {marks['strong']} strong, "
                       f"{marks['fine']} fine, {marks['weak']} weak.")
-    rows = [list(row) for row in practice(interview)]
-    return [*blocks, "What to practise next:", [["notebook", "because"], *rows]]
+    if interview.not_usable:
+        return [*blocks, "Mend the file, and run the checks again."]
+    if rows := [list(row) for row in practice(interview)]:
+        blocks += ["What to practise next:", [["notebook", "because"], *rows]]
+    return [*blocks, still_open(interview)] if interview.verdict else blocks
 
 
 PAGE_HTML = """<!DOCTYPE html>

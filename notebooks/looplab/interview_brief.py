@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from looplab.view import Block, Code
 
@@ -24,6 +24,7 @@ class Part:
     """A part of the task: what is asked, in how many minutes, and what the interviewer says to what is there.
 
     `minutes` holds one number for each of LENGTHS; 0 leaves the part out. `stage` is the stage that judges it, or 0.
+    `words` are said to a requirement that does not hold and has the key in its sentence; `some_holds` to any other.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Part:
     some_holds: str = ""
     nothing: str = ""
     notebook: int = 0
+    words: dict[str, str] = field(default_factory=dict)
 
 
 PARTS = [
@@ -50,7 +52,9 @@ PARTS = [
         "list at every call. One call too many raises AssertionError with the text: script ran out.",
     ], "How would you explain to a colleague why text beside a call is no answer?",
         "Read me the shapes once more, field by field.",
-        "Where would you begin? The two dataclasses are three lines each.", 1),
+        "Where would you begin? The two dataclasses are three lines each.", 1, {
+            "share": "Make two replies without calls. How many lists are there?",
+            "script": "Call your model twice, aloud. What does it give, and what does it keep?"}),
     Part("validator", "Validator", (5, 6, 8), 2, [
         "validate_args(args, schema) returns None, or the first of these sentences that applies:",
         Code("arguments must be a JSON object\n"
@@ -62,7 +66,11 @@ PARTS = [
         "boolean. A bool is never a number.",
     ], "Why do you refuse an argument that the schema does not have, in place of dropping it?",
         "Take one input that fails, and walk me through your function with it.",
-        "What is the first thing that can be wrong with arguments, before you look at any of them?", 2),
+        "What is the first thing that can be wrong with arguments, before you look at any of them?", 2, {
+            "bool": "Try true for a number, and read me the line that decides.",
+            "order": "Read me your checks in their order.",
+            "before": "Read me your checks in their order.",
+            "first": "Read me your checks in their order."}),
     Part("registry", "Registry", (5, 7, 9), 3, [
         "ToolRegistry holds the tools by name. execute never raises: whatever goes wrong becomes a text for the model.",
         Code("register(name, description, parameters, fn)   # raises: unsupported type 'array'\n"
@@ -76,8 +84,12 @@ PARTS = [
         "shows the properties as JSON. Results are JSON with every letter as it is. A result that is not JSON must "
         "not raise either.",
     ], "Who reads these error texts, and what does a good one save?",
-        "Which line of yours can still raise?",
-        "Think of the three things that can go wrong with a call, in order.", 3),
+        "Walk one call through execute, from its name to the text.",
+        "Think of the three things that can go wrong with a call, in order.", 3, {
+            "exception": "Which line of yours can still raise?",
+            "raises": "Which line of yours can still raise?",
+            "refused at registration": "What do you look at before a tool is in the registry?",
+            "not ascii": "Read me the observation letter by letter."}),
     Part("loop", "Loop", (6, 8, 10), 4, [
         "run_agent(task, model, registry) begins with a system and a user message and asks the model. It appends the "
         "reply, runs each call, appends one tool message for each, in order, and asks again, until a reply has no "
@@ -90,21 +102,29 @@ PARTS = [
         "appended to and never edited.",
     ], "A reply has three calls and the second fails. What stands in the list afterwards?",
         "Draw me the list after the first round, message by message.",
-        "Say the loop in one sentence first. Then write that sentence.", 4),
+        "Say the loop in one sentence first. Then write that sentence.", 4, {
+            "two calls": "Draw me the list after a reply with two calls.",
+            "specs": "What do you hand to the model, besides the list?",
+            "never edited": "Who holds the list, and who may change it?"}),
     Part("exits", "Exits", (5, 7, 8), 5, [
         "Now force it to stop. There are three exits: done, step_limit, token_budget.",
         Code("AgentResult(status, answer, steps, tokens, messages)\n"
              "count_tokens(obj) = max(1, len(json.dumps(obj, ensure_ascii=False)) // 4)\n"
              'run_agent(task, model, registry, system="Use the tools to answer the user.",\n'
              "          max_steps=8, token_budget=4000)"),
-        "Before each call the prompt is estimated: tokens of the specs and of the whole message list. If what is "
-        "spent and this prompt are more than the budget, the run stops before the call. A step adds its prompt and "
-        "its reply message to tokens.",
+        "Before each call the prompt is estimated: count_tokens(specs) + count_tokens(messages), the whole list. If "
+        "what is spent and this prompt are more than the budget, the run stops before the call. A step adds its "
+        "prompt and count_tokens of its reply message to tokens.",
         "After max_steps model calls the run stops; the calls of the last step are still run. A stopped run has no "
         "answer, and all its messages.",
     ], "What does a run of S steps cost, and can it still pass its budget?",
         "Say the exits aloud, then show me the line of each.",
-        "Which line ends your loop if the model never does?", 5),
+        "Which line ends your loop if the model never does?", 5, {
+            "letters": "What does your JSON make of a letter such as ü?",
+            "budget": "What do you compare with the budget, and at which moment?",
+            "token": "Add up one step aloud: its prompt, then its reply message.",
+            "answer": "What does a caller get from a run that was stopped?",
+            "step": "Count the model calls aloud, up to the one that is not made."}),
     Part("follow-up", "A change", (0, 8, 10), 0, [], "What would you test first, if you had another ten minutes?",
          nothing="Which line of the loop does this touch?"),
 ]

@@ -60,13 +60,14 @@ class RoomBench(Bench):
             "file": view.button(f"Make {FILE}", "file", self.make_file),
             "next": view.button("First part", "next", self.next_part),
             "checks": view.button("Run checks", "checks", self.run_checks),
+            "again": view.button("Start again", "again", self.start_again),
         }
         self.length.observe(self._chosen, "value")
         self.seed.observe(self._chosen, "value")
-        choices = widgets.HBox([self.length, self.seed])
+        choices = widgets.HBox([self.length, self.seed, self.buttons["again"]])
         choices.add_class("ll-choices-row")
         super().__init__(choices, self._clock, self._say,
-                         view.controls(*self.buttons.values()), self._asked, self._report, hook="interview")
+                         view.controls(*list(self.buttons.values())[:-1]), self._asked, self._report, hook="interview")
         self._show("Choose a length, and start the clock when you are ready.")
 
     @guarded
@@ -93,9 +94,10 @@ class RoomBench(Bench):
         """Release the next part."""
         interview = self.interview
         interview.released = min(interview.released + 1, len(interview.parts))
-        part = interview.parts[interview.released - 1]
-        self._show(f"Part {interview.released} of {len(interview.parts)}, {part.title.lower()}: about "
-                   f"{part.minutes[interview.length]} minutes.")
+        part, count = interview.parts[interview.released - 1], len(interview.parts)
+        last = " It is the last one: then comes the rubric, below." if interview.released == count else ""
+        self._show(f"Part {interview.released} of {count}, {part.title.lower()}: about "
+                   f"{part.minutes[interview.length]} minutes.{last}")
 
     @guarded
     def run_checks(self, _: Any = None) -> None:
@@ -108,12 +110,23 @@ class RoomBench(Bench):
 
     @guarded
     def _chosen(self, change: Any) -> None:
+        old, chosen = self.interview, (self.length.value, self.seed.value)
+        if not old.begun:
+            self.start_again()
+        elif chosen == (old.minutes, old.seed):
+            self._show("We go on as before.")
+        else:
+            self._show(f"We go on with {old.minutes} minutes, seed {old.seed}. For a new interview of {chosen[0]} "
+                       f"minutes, seed {chosen[1]}, press Start again.")
+
+    @guarded
+    def start_again(self, _: Any = None) -> None:
+        """Drop the interview, and begin a new one of the length and seed that are chosen; the file stays as it is."""
         old = self.interview
-        if (old.minutes, old.seed) == (self.length.value, self.seed.value):
-            return
         old.clock.pause()
-        self.interview = Interview(self.length.value, self.seed.value, old.folder, ticks=old.ticks, aloud=old.aloud)
-        self._show("A new interview. Start the clock when you are ready.")
+        self.interview = Interview(self.length.value, self.seed.value, old.folder)
+        stays = f" Your {FILE} stays as it is." if old.has_file else ""
+        self._show(f"A new interview.{stays} Start the clock when you are ready.")
 
     def _tick(self) -> None:
         """Show the clock each second while it runs; without a notebook it is shown when something happens."""
@@ -144,6 +157,7 @@ class RoomBench(Bench):
             "Pause the clock" if interview.clock.runs else "Go on" if interview.clock.used else "Start the clock")
         self.buttons["next"].description = "Next part" if released else "First part"
         self.buttons["next"].disabled = released == len(interview.parts)
+        self.buttons["again"].disabled = not interview.begun
         self._asked.value = asked_html(interview)
         self._report.value = report_html(interview)
         for other in self.others:
@@ -226,7 +240,9 @@ class RubricBench(Bench):
             other.refresh()
 
     def refresh(self) -> None:
-        """Stay as it is: the ticks are the reader's."""
+        """Show the ticks of the interview: none if it is a new one."""
+        for name, choice in self.choices.items():
+            choice.value = self._room.interview.ticks.get(name, NOT_TICKED)
 
     def twin(self) -> list[Block]:
         """Return the rubric as a table."""
@@ -293,7 +309,7 @@ class QuestionBench(Bench):
         """Ask in the order of the interview's seed."""
         if self._order != self._room.interview.questions:
             self._order, self.place, self.shown = self._room.interview.questions, 0, 0
-            self._show()
+        self._show()
 
     def twin(self) -> list[Block]:
         """Return the question that is asked now."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -28,12 +29,13 @@ WORDS = {"passed": "holds", "failed": "does not hold", "skipped": "not tried"}
 class Verdict:
     """What the suite says of a file: one sentence, a row for each requirement, and the first that does not hold.
 
-    It shows itself, in a notebook as a table.
+    `not_loaded` says why there is no module to judge, or is empty. A verdict shows itself, in a notebook as a table.
     """
 
     said: str
     rows: list[list[str]] = field(default_factory=list)
     first: list[str] = field(default_factory=list)
+    not_loaded: str = ""
 
     @property
     def holds(self) -> bool:
@@ -73,7 +75,9 @@ def judge(file: str | Path, stage: int = 5, seconds: float = SECONDS) -> Verdict
     if not SPEC.is_dir():
         return Verdict(f"The suite is missing: there is no folder {SPEC.relative_to(ROOT)} beside the notebooks.")
     report, problem = run_suite(path.resolve(), stage, seconds)
-    return verdict_of(path.name, stage, report) if report else Verdict(f"{path.name} could not be judged: {problem}.")
+    if report is None:
+        return Verdict(f"{path.name} could not be judged: {problem}.", not_loaded=problem)
+    return verdict_of(path.name, stage, report)
 
 
 def run_suite(path: Path, stage: int, seconds: float) -> tuple[Json | None, str]:
@@ -106,7 +110,18 @@ def verdict_of(name: str, stage: int, report: Json) -> Verdict:
     held = [r["outcome"] for r in requirements].count("passed")
     failed = next((r for r in requirements if r["outcome"] == "failed"), None)
     first = [failed["sentence"], failed["message"]] if failed else []
-    return Verdict(f"{name}, {stages_up_to(stage)}: {held} of {len(rows)} requirements hold.", rows, first)
+    said = f"{name}, {stages_up_to(stage)}: {held} of {len(rows)} requirements hold."
+    return Verdict(said, rows, first, why_not_loaded(first[1]) if first else "")
+
+
+def why_not_loaded(message: str) -> str:
+    """Say why a file does not load, by kind and line, in words that no version of Python changes; "" if it does."""
+    loading, _, why = message.partition(": ")
+    if not loading.startswith("importing "):
+        return ""
+    kind, line = re.match(r"it raised (\w+)", why), re.search(r"line (\d+)\)$", why)
+    what = kind[1] if kind else why.partition(" (line ")[0]
+    return f"{what}, line {line[1]}" if line else what
 
 
 def main(arguments: list[str] | None = None) -> int:
