@@ -187,6 +187,46 @@ def test_what_is_said_of_one_version_ends_where_the_next_is_named() -> None:
     assert unproven("After v841 p99 was 2930 ms.") == []
 
 
+SAID_OF = {
+    'Likely cause: the 01:55 deploy "config: payments-db pool size 50 -> 10", v840. Roll back v840.': [
+        "01:55",
+        "config: payments-db pool size 50 -> 10",
+    ],
+    'Likely cause: the 01:55 deploy "config: payments-db pool size 50 -> 10", v841. Roll back v841.': [],
+    "At 01:55, v840. At 18:20, v841.": ["01:55", "18:20"],
+    "At 18:20, v840. At 01:55, v841.": [],
+    "At 18:20, v840\nAt 01:55, v841": [],
+    "It was v840. It came at 01:55.": ["01:55"],
+    'The log says "call v840. Now!", and v841 came at 01:55.': ["call v840. Now!"],
+}
+
+
+@pytest.mark.parametrize("text", SAID_OF)
+def test_what_a_sentence_says_is_said_of_the_version_in_it_whichever_stands_first(text: str) -> None:
+    assert unproven(text) == SAID_OF[text]
+
+
+READ = {  # what the check reads, and what it does not
+    "V841 at 01:55": [],
+    "p99 was -2930 ms": [],
+    "p99 was 209%": [],
+    "p99 fell from 2930 to 209 ms": [],
+    "p99 was 2.93 s": ["2.93"],
+    "a 14-fold rise from 209 to 2930 ms": ["14"],
+    "Likely cause: v840.": [],
+}
+
+
+@pytest.mark.parametrize("text", READ)
+def test_the_check_reads_no_sign_unit_or_direction(text: str) -> None:
+    assert unproven(text) == READ[text]
+
+
+def test_a_version_in_capitals_is_underlined_where_it_stands_in_small_letters() -> None:
+    reader = transcript_reader([*RUN[:-1], {"role": "assistant", "content": "It was V841.", "tool_calls": []}])
+    assert re.findall("<b style=[^>]*>(.*?)</b>", reader._list.value) == ["v841"]
+
+
 # --- Claims --------------------------------------------------------------------------------------------------
 
 CLAIMS = {

@@ -17,9 +17,10 @@ from agentloop import Json, decoded
 
 NUMBER = r"(?<![\w:.])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\d|:\d|\.\d)"
 WORDS = "one two three four five six seven eight nine ten eleven twelve".split()
+QUOTE = r'["“](?P<quote>[^"“”]+)["”]'
 CLAIM = re.compile(
-    r'["“](?P<quote>[^"“”]+)["”]'
-    r"|(?<![\w:])(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?![\w:])"
+    QUOTE
+    + r"|(?<![\w:])(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?![\w:])"
     r"|\b(?P<version>v\d+(?:\.\d+)*|\d+(?:\.\d+){2,})\b"
     rf"|(?:\babout\s+)?(?P<ratio>{NUMBER}\s*(?:times|x|×))(?!\w)"
     rf"|(?:\babout\s+)?\b(?P<minutes>(?:{'|'.join(WORDS)}|{NUMBER})\s+minutes?)\b"
@@ -33,11 +34,12 @@ DERIVED = {"ratio": ("number", "about"), "minutes": ("time",)}  # kinds that fol
 
 @dataclass(frozen=True)
 class Claim:
-    """Something in a text that can be looked up: its kind, its words, and where it stands."""
+    """Something in a text that can be looked up: its kind, its words, where it stands, and in which sentence."""
 
     kind: str
     text: str
     start: int
+    sentence: int
 
     @property
     def figure(self) -> str:
@@ -83,7 +85,12 @@ class Finding:
 
 def find_claims(text: str) -> list[Claim]:
     """Return the claims of a text, in order."""
-    return [Claim(kind := str(found.lastgroup), found[kind], found.start(kind)) for found in CLAIM.finditer(text)]
+    bare = re.sub(QUOTE, lambda quote: "-" * len(quote[0]), text)  # a full stop in a quotation ends no sentence of ours
+    ends = [found.start() for found in re.finditer(r"[.!?]\s|\n", bare)]
+    return [
+        Claim(kind := str(found.lastgroup), found[kind], start := found.start(kind), sum(end < start for end in ends))
+        for found in CLAIM.finditer(text)
+    ]
 
 
 def numbers(text: str) -> list[float]:
@@ -137,30 +144,41 @@ def rounds_to(number: float, claim: Claim) -> bool:
 
 
 def holds(record: Record, claim: Claim) -> bool:
-    """Say whether a record holds what is claimed: a whole word or number, never a part of one."""
+    """Say whether a record holds what is claimed: a whole word or number, never a part of one; V841 is v841."""
     if claim.kind == "number":
         return claim.value in numbers(record.text)
     if claim.kind == "about":
         return any(rounds_to(number, claim) for number in numbers(record.text))
-    return re.search(exactly(claim.text), record.text) is not None
+    return re.search(exactly(claim.text), record.text, re.IGNORECASE if claim.kind == "version" else 0) is not None
+
+
+def version_of(claim: Claim, claims: list[Claim]) -> Claim | None:
+    """Return the version that something is said of, if there is one.
+
+    It is the last one named before it in its sentence, or else the next one there, or else the last one before.
+    """
+    versions = [other for other in claims if other.kind == "version"]
+    before = [version for version in versions if version.start <= claim.start]
+    here = [version for version in versions if version.sentence == claim.sentence]
+    chosen = [version for version in before if version in here] or here[:1] or before
+    return chosen[-1] if chosen else None
 
 
 def check_evidence(messages: list[Json], conclusion: str | None = None) -> list[Finding]:
     """Look up each claim of a conclusion in the results of a run; without one, of the last message.
 
-    What is said after a version, up to the next one, must stand in a record of that version, if it stands in the
-    results that list versions: or one deploy could be given the time and the note of another.
+    What is said of a version must stand in a record of that version, if it stands in the results that list versions:
+    or one deploy could be given the time and the note of another.
     """
     claims, records = find_claims(messages[-1]["content"] if conclusion is None else conclusion), records_of(messages)
     found: dict[Claim, Finding] = {}
-    version, subject = "", set[Record]()
     for claim in (claim for claim in claims if claim.kind not in DERIVED):
+        version = version_of(claim, claims)
         hits = {record for record in records if holds(record, claim)}
+        subject = {record for record in records if version and holds(record, version)}
         positions = {record.position for record in hits}
-        if claim.kind == "version":
-            version, subject = claim.text, hits
-        if hits and hits.isdisjoint(subject) and positions <= {record.position for record in subject}:
-            found[claim] = Finding(claim, (), (), f"stands in a result, but not with {version}")
+        if version and hits and hits.isdisjoint(subject) and positions <= {record.position for record in subject}:
+            found[claim] = Finding(claim, (), (), f"stands in a result, but not with {version.text}")
         else:
             why = "" if hits else "stands in no result"
             found[claim] = Finding(claim, (claim.text,), tuple(sorted(positions)), why)

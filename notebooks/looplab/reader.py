@@ -81,7 +81,7 @@ def list_html(messages: list[Json], finding: Finding | None) -> str:
 def marked(content: str, finding: Finding) -> str:
     """Return a result with the words that prove a claim between OPEN and SHUT."""
     for word in finding.words:
-        content = re.sub(exactly(word), f"{OPEN}{word}{SHUT}".replace("\\", r"\\"), content)
+        content = re.sub(exactly(word), lambda found: f"{OPEN}{found[0]}{SHUT}", content, flags=re.IGNORECASE)
     return content
 
 
