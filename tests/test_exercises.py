@@ -162,6 +162,11 @@ def test_a_typical_wrong_answer_is_told_what_is_wrong_and_never_the_answer(exerc
         assert review.text.endswith(f'hint("{exercise_id}") helps.')
 
 
+def test_the_adapter_itself_solves_10_bug_although_its_replies_carry_usage() -> None:
+    review = review_cell("10-bug", "def reads(response): return from_openai(response)")
+    assert review.solved, review.text
+
+
 # --- Answers that misbehave ----------------------------------------------------------------------------------
 
 MISBEHAVING = {

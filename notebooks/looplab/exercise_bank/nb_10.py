@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from agentloop import AgentResult, Json, ModelReply, ToolRegistry, asks, call, final, run_agent
-from looplab.cases import Case, Exercise, Patient
+from agentloop import AgentResult, Json, ModelReply, ToolRegistry, asks, call, final, run_agent, written
+from looplab.cases import Case, Exercise, Patient, cut
 from looplab.provider import as_objects, as_openai
 from looplab.worlds import schema
 
@@ -33,41 +34,54 @@ def result_block(call_id: str, content: str, **more: Any) -> Json:
     return {"type": "tool_result", "tool_use_id": call_id, "content": content} | more
 
 
+def same_turn(*blocks: Json) -> Callable[[Any], bool | str]:
+    """Return a test for a message of the user with these blocks; it names a key that a block should not have."""
+
+    def test(value: Any) -> bool | str:
+        mine = value.get("content") if isinstance(value, dict) else None
+        for i, (block, ours) in enumerate(zip(mine, blocks) if isinstance(mine, list) else [], start=1):
+            if isinstance(block, dict) and block.get("type") == ours["type"] and (more := set(block) - set(ours)):
+                return f"block {i} has a key {sorted(map(str, more))[0]} that it must not have, in {cut(written(value))}"
+        return bool(value == turn(*blocks))
+
+    return test
+
+
 HURRY = {"type": "text", "text": "And hurry."}
 FOLD = Exercise(
     "10-fold",
     {"user_turn": FunctionType},
     [
-        Case('user_turn([observed("c1", "30")])', "one message with one block", turn(result_block("c1", "30"))),
+        Case('user_turn([observed("c1", "30")])', "one message with one block", same_turn(result_block("c1", "30"))),
         Case(
             'user_turn([observed("c1", "30"), observed("c2", "35")])',
             "one message with two blocks, in order",
-            turn(result_block("c1", "30"), result_block("c2", "35")),
+            same_turn(result_block("c1", "30"), result_block("c2", "35")),
         ),
         Case(
             'user_turn([observed("c1", "30"), observed("c2", "ERROR: no")])',
             "is_error in the second block, and only there",
-            turn(result_block("c1", "30"), result_block("c2", "ERROR: no", is_error=True)),
+            same_turn(result_block("c1", "30"), result_block("c2", "ERROR: no", is_error=True)),
         ),
         Case(
             'user_turn([observed("c1", "No ERROR: was found.")])',
             "no is_error: an error begins with ERROR: ",
-            turn(result_block("c1", "No ERROR: was found.")),
+            same_turn(result_block("c1", "No ERROR: was found.")),
         ),
         Case(
             'user_turn([observed("c1", "30"), said("And hurry.")])',
             "the text of the user behind the result",
-            turn(result_block("c1", "30"), HURRY),
+            same_turn(result_block("c1", "30"), HURRY),
         ),
         Case(
             'user_turn([said("And hurry."), observed("c1", "30"), observed("c2", "35")])',
             "results first, whoever spoke first",
-            turn(result_block("c1", "30"), result_block("c2", "35"), HURRY),
+            same_turn(result_block("c1", "30"), result_block("c2", "35"), HURRY),
         ),
         Case(
             'user_turn([observed("c1", "30"), said("  \\n")])',
             "no block for a blank text",
-            turn(result_block("c1", "30")),
+            same_turn(result_block("c1", "30")),
         ),
     ],
     (
@@ -138,21 +152,40 @@ DECODE = Exercise(
 
 # --- A new provider ------------------------------------------------------------------------------------------
 
+def same_reply(expected: ModelReply) -> Callable[[Any], bool | str]:
+    """Return a test for a reply, whatever its usage; it names the first part that differs."""
+
+    def test(value: Any) -> bool | str:
+        if not isinstance(value, ModelReply):
+            return f"no ModelReply, but {cut(written(value))}"
+        for part in ("content", "tool_calls", "stop_reason"):
+            mine, ours = getattr(value, part), getattr(expected, part)
+            if mine != ours:
+                return f"a reply whose {part} is {cut(written(mine))}, where {written(ours)} was expected"
+        return True
+
+    return test
+
+
 PING = call("c1", "send_mail", text="Dear customer, we")
 STOP = Exercise(
     "10-stop",
     {"read": FunctionType},
     [
-        Case('read("done", "Hello.", [])', "a reply with the text", final("Hello.")),
-        Case('read("wants_tools", "", [ping])', "a reply with the call", asks(PING)),
+        Case('read("done", "Hello.", [])', "a reply with the text", same_reply(final("Hello."))),
+        Case('read("wants_tools", "", [ping])', "a reply with the call", same_reply(asks(PING))),
         Case('read("out_of_room", "I wri", [ping]).stop_reason', "truncated", "truncated"),
         Case('read("declined", "I will not.", []).stop_reason', "refused", "refused"),
         Case('read("out_of_room", "I wri", []).content', "the text is kept", "I wri"),
-        Case('read("done", "", [ping])', "the call: calls decide", asks(PING)),
-        Case('read("wants_tools", "Hm.", [])', "the text: calls decide", final("Hm.")),
+        Case('read("done", "", [ping])', "the call: calls decide", same_reply(asks(PING))),
+        Case('read("wants_tools", "Hm.", [])', "the text: calls decide", same_reply(final("Hm."))),
         Case('read("done", " ", []).stop_reason', "empty_reply: neither text nor call", "empty_reply"),
         Case('read("out_of_room", "", []).stop_reason', "truncated: that is why there is nothing", "truncated"),
-        Case('read("paused", "Hello.", [])', "a reply: an unknown word decides nothing", final("Hello.")),
+        Case(
+            'read("paused", "Hello.", [])',
+            "a reply: an unknown word decides nothing",
+            same_reply(final("Hello.")),
+        ),
     ],
     (
         "Two of the four words say that it is no reply. For the rest, unknown words included, look at text and calls.",
@@ -204,8 +237,13 @@ BUG = Exercise(
     "10-bug",
     {"reads": FunctionType},
     [
-        Case('reads(answered(final("Hello.")))', "a reply with the text", final("Hello.")),
-        Case("reads(answered(whole))", "the text and the call", WHOLE, given="a whole reply with a text and a call"),
+        Case('reads(answered(final("Hello.")))', "a reply with the text", same_reply(final("Hello."))),
+        Case(
+            "reads(answered(whole))",
+            "the text and the call",
+            same_reply(WHOLE),
+            given="a whole reply with a text and a call",
+        ),
         Case(
             "run_of(reads, half)[1]",
             "no mail",

@@ -233,16 +233,17 @@ WORKFLOW = Exercise(
 KINDS = ("one prompt", "workflow", "agent", "none")
 
 
-def is_kind(value: Any) -> bool:
-    """Say whether a value is one of those to choose from."""
-    return isinstance(value, str) and value in KINDS
+def are_kinds(build: Any) -> bool | str:
+    """Say whether each of five choices is one of those that there are, or which is none."""
+    odd = [f"{task!r} is {kind!r}" for task, kind in build.items() if kind not in KINDS]
+    return f"{', '.join(odd)}, which is none of the four" if odd else len(build) == 5
 
 
 CHOOSE = Exercise(
     "11-choose",
     {"build": dict},
     [
-        Case("[is_kind(build[task]) for task in build]", "each one of the four", [True] * 5),
+        Case("build", 'each one of "one prompt", "workflow", "agent", "none"', are_kinds),
         Case('build["headline"]', "what does it in a single call: all that is needed is given", "one prompt"),
         Case('build["invoice"]', "what fits steps that are written in the task itself", "workflow"),
         Case('build["incident"]', "what fits steps that depend on what is found", "agent"),
@@ -256,7 +257,6 @@ CHOOSE = Exercise(
         "Two of them need an agent: there the next step depends on what the last one showed, and a person, or a test "
         "suite, judges the result.",
     ),
-    lambda: {"is_kind": is_kind},
 )
 
 
