@@ -41,7 +41,7 @@ def same_turn(*blocks: Json) -> Callable[[Any], bool | str]:
         mine = value.get("content") if isinstance(value, dict) else None
         for i, (block, ours) in enumerate(zip(mine, blocks) if isinstance(mine, list) else [], start=1):
             if isinstance(block, dict) and block.get("type") == ours["type"] and (more := set(block) - set(ours)):
-                return f"block {i} has a key {sorted(map(str, more))[0]} that it must not have, in {cut(written(value))}"
+                return f"block {i} has a key {min(map(str, more))} that it must not have, in {cut(written(value))}"
         return bool(value == turn(*blocks))
 
     return test
