@@ -43,6 +43,8 @@ from agentloop import (
     RunEnded,
     ScriptedModel,
     ToolEnded,
+    ToolStarted,
+    TurnCompleted,
     agent_events,
     asks,
     async_model,
@@ -61,7 +63,7 @@ from agentloop import (
 NOTEBOOK = NOTEBOOKS / "14_a_real_project.ipynb"
 KEY = "the owner's key is 7421"
 CELLS = """imports project-files find-file read-file edit-fault write-whole edit-file run-python run-tests project-tools
-six-edits verify was-made take-over watched loop-class harness-class session-class""".split()
+six-edits verify was-made take-over safe loop-class harness-class session-class""".split()
 
 
 def run_cells(*ids: str) -> SimpleNamespace:
@@ -134,6 +136,8 @@ ATTACKS = {
     "a path that is too long": "x/" * 5000,
     "a folder": "notes",
     "a link out": "link.txt",
+    "a hard link out": "twin.txt",
+    "a file of the project with a second name there": "second.py",
     "a link to a folder outside": "outside/key.txt",
     "a link to itself": "loop",
     "a link to a file of the project": "alias.py",
@@ -151,6 +155,8 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "outside").symlink_to(root.parent)
     (root / "loop").symlink_to(root / "loop")
     (root / "alias.py").symlink_to(root / "calculator.py")
+    write(root, "x = 1\n", "first.py")
+    os.link(root / "first.py", root / "second.py")
     (root / "gone").symlink_to(root / "nothing")
     if hasattr(os, "mkfifo"):
         os.mkfifo(root / "pipe")
@@ -195,10 +201,16 @@ def test_a_folder_that_became_a_link_is_refused_at_the_next_call(root: Path) -> 
         nb.read_file(root, "inside/key.txt")
 
 
-def test_an_edit_leaves_alone_what_a_file_shares_with_one_outside(root: Path) -> None:
+def test_a_file_that_has_a_second_name_outside_is_neither_read_nor_edited_and_after_an_edit_a_file_has_one(
+    root: Path
+) -> None:
     os.link(root.parent / "key.txt", root / "shared.txt")
-    nb.edit_file(root, "shared.txt", "7421", "0000")
+    assert "shared.txt" not in nb.project_files(root)
+    for act, more in ((nb.read_file, ()), (nb.edit_file, ("7421", "0000"))):
+        assert refusal(act, root, "shared.txt", *more).startswith("no file 'shared.txt'")
     assert (root.parent / "key.txt").read_text(encoding="utf-8").strip() == KEY
+    nb.edit_file(root, "calculator.py", ADD, RIGHT_ADD)
+    assert "calculator.py" in nb.project_files(root)
 
 
 ODD_NAMES = ["a b.py", "ünï.py", "日本.py", "-rf", "$(id).py", "'.py", "a;b.py", "..py", "...", ".hidden"]
@@ -314,7 +326,10 @@ def test_an_edit_of_the_same_length_in_the_same_second_is_seen_by_the_tests(root
 WORLD = "\n\ndef add(a, b):\n    return a + b\n\n\ndef subtract(a, b):\n    return a - b\n"
 ODD_TESTS = {
     "ends the process": ("import os\nos._exit(0)", {"passed": False, "tests": 0, "said": "no test ran to its end"}),
-    "prints without end": ("while True: print('-' * 99)", {"passed": False, "tests": 0}),
+    "prints without end": ("while True: print('-' * 99)",
+                           {"passed": False, "tests": 0, "said": "stopped: it wrote more than 20,000 bytes"}),
+    "passes, and prints too much": ("print('-' * 20_000)" + WORLD,
+                                    {"passed": False, "said": "stopped: it wrote more than 20,000 bytes"}),
     "prints": ("print('hello')" + WORLD, {"passed": True, "tests": 2, "said": "hello"}),
     "raises": ("raise LookupError(__file__)", {"passed": False, "tests": 1}),
     "finds no key": ("import os\nprint(sorted(os.environ)[:0], os.environ.get('KEY_OF_OURS'))" + WORLD,
@@ -376,7 +391,8 @@ def test_what_a_test_run_started_ends_with_it(root: Path) -> None:
 
 @ON_LINUX
 def test_a_process_that_slipped_away_with_our_pipe_does_not_hold_us_up(root: Path) -> None:
-    assert nb.run_python(root, "-c", CHILD.format("start_new_session=True"), seconds=1) == (None, "")
+    said = nb.run_python(root, "-c", CHILD.format("start_new_session=True"), seconds=1)
+    assert said == (None, "stopped: still running after 1 s")
     pid = int((root / "pid").read_text(encoding="utf-8"))
     assert lives(pid), "it holds the pipe, and we did not wait for its end"
     os.kill(pid, signal.SIGKILL)
@@ -435,9 +451,10 @@ def test_of_six_models_that_are_done_the_verifier_believes_the_one_that_mended_a
 
 UNVERIFIED = {
     "both subtract": "def add(a, b):\n    return a - b\n\n\nsubtract = add\n",
+    "takes a negative b for 0": "def add(a, b):\n    return a + max(b, 0)\n" + ADD.replace("add", "subtract"),
     "both add": "def add(a, b):\n    return a + b\n\n\nsubtract = add\n",
     "answers in text": "def add(a, b):\n    return str(a + b)\n" + ADD.replace("add", "subtract"),
-    "ends early": f"print([5, 5, 7, 2, -8])\nimport os\nos._exit(0){WORLD}",
+    "ends early": f"print([5, 5, 4, 2, -8])\nimport os\nos._exit(0){WORLD}",
     "ends without a word": f"import os\nos._exit(0){WORLD}",
     "is no Python": "def add(a, b) return a + b\n",
     "is no text": "\udcff",
@@ -506,6 +523,15 @@ def test_the_file_says_whether_an_edit_was_made_and_it_is_made_exactly_once(root
     assert recover(path).messages == owned.messages and len(found.messages) == 3
 
 
+@pytest.mark.parametrize("made", [0, 1], ids=["none was made", "the first was made"])
+def test_of_two_open_edits_the_second_which_never_began_is_made_then(root: Path, made: int) -> None:
+    again = call("e2", "edit", path="calculator.py", old=RIGHT_ADD, new=RIGHT_ADD.replace("a + b", "b + a"))
+    found, path = crashed(root, EDIT, again, made=made)
+    owned = nb.take_over(found, nb.project_tools(root), root, journal(path))
+    assert [message["content"] for message in owned.messages[3:]] == ['{"edited": "calculator.py"}'] * 2
+    assert (root / "calculator.py").read_text(encoding="utf-8") == CALCULATOR.replace(ADD, again.args["new"])
+
+
 @pytest.mark.parametrize("change", ["changed", "gone", "no text"])
 def test_an_edit_of_a_file_that_somebody_else_changed_may_have_been_made(root: Path, change: str) -> None:
     found, path = crashed(root, EDIT)
@@ -548,26 +574,37 @@ def test_calls_that_only_look_are_run_again_after_the_edit_before_them(root: Pat
 # --- At once, or in order ------------------------------------------------------------------------------------
 
 
-def lines_of(names: list[str], safe: set[str], folder: Path) -> str:
+def lines_of(names: list[str], folder: Path) -> str:
     """Return what a front end sees of a run whose one reply asks for these tools."""
     args = {"read": {"path": "calculator.py"}, "edit": EDIT.args}
     calls = [call(f"c{i}", name, **args.get(name, {})) for i, name in enumerate(names)]
-    return str(asyncio.run(nb.watched(calculator_project(folder), [asks(*calls), final("Done.")], safe)))
+    model, registry = ScriptedModel([asks(*calls), final("Done.")]), nb.project_tools(calculator_project(folder))
+    lines = []
+    for event in asyncio.run(results(agent_events(run_agent_async, PROJECT_TASK, async_model(model), registry,
+                                                  safe=nb.SAFE))):
+        match event:
+            case ToolStarted(asked):
+                lines.append(f"{asked.name} begins")
+            case ToolEnded(message):
+                lines.append(f"{message['name']} ends")
+            case TurnCompleted(step):
+                lines.append(f"turn {step} is over")
+    return ", ".join(lines)
 
 
 def test_an_edit_before_a_test_run_never_runs_beside_it(tmp_path: Path) -> None:
-    said = lines_of(["edit", "run_tests"], nb.SAFE, tmp_path)
+    said = lines_of(["edit", "run_tests"], tmp_path)
     assert said == "edit begins, edit ends, run_tests begins, run_tests ends, turn 1 is over, turn 2 is over"
     assert "run_tests" not in nb.SAFE and "edit" not in nb.SAFE
 
 
 def test_one_call_that_is_not_safe_puts_the_whole_reply_in_order(tmp_path: Path) -> None:
-    assert lines_of(["read", "edit", "list"], nb.SAFE, tmp_path).startswith(
+    assert lines_of(["read", "edit", "list"], tmp_path).startswith(
         "read begins, read ends, edit begins, edit ends, list begins, list ends, turn 1 is over")
 
 
 def test_looks_alone_run_at_once_and_their_results_come_in_the_order_asked(tmp_path: Path) -> None:
-    assert lines_of(["read", "list", "read"], nb.SAFE, tmp_path).startswith(
+    assert lines_of(["read", "list", "read"], tmp_path).startswith(
         "read begins, list begins, read begins, read ends, list ends, read ends, turn 1 is over")
 
 

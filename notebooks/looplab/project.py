@@ -52,15 +52,19 @@ def calculator_project(folder: Path) -> Path:
 
 
 def add_odd_files(root: Path) -> None:
-    """Put into the project what a tool may stumble over: a folder, a link out, a picture, a long file."""
+    """Put into the project what a tool may stumble over: a folder, two kinds of links out, a picture, a long file."""
     (root / "notes").mkdir()
     (root / "link.txt").symlink_to(root.parent / "key.txt")
+    os.link(root.parent / "key.txt", root / "twin.txt")
     (root / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     (root / "big.csv").write_text("1,2,3\n" * 10_000, encoding="utf-8", newline="\n")
 
 
 def kill_group(process: subprocess.Popen[Any]) -> None:
-    """End a process that was started in a session of its own, and all that it started there."""
+    """End a process that was started in a session of its own, and its group.
+
+    What opened another session for itself is not in the group, and gets away.
+    """
     with suppress(OSError, AttributeError):  # the group is gone already; Windows has none
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()
