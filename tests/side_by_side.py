@@ -1,4 +1,4 @@
-"""Run the notebooks beside the other tests, in a process of their own: a test of a cell mostly waits for its kernel."""
+"""Run the notebooks and some slow tests beside the others, in a second process: together they take half as long."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+SLOW = {"test_building.py", "test_judging.py", "test_side_by_side.py", "test_weaving.py"}  # and they share nothing
+
+
+def is_beside(item: pytest.Item) -> bool:
+    """Say whether a test belongs into the second process; both take about as long."""
+    return item.path.suffix == ".ipynb" or item.path.name in SLOW
 
 
 class Writer:
@@ -35,9 +42,9 @@ def read_reports(path: Path, config: pytest.Config) -> Generator[pytest.TestRepo
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
     config = session.config
-    cells = [item for item in session.items if item.path.suffix == ".ipynb"]
-    others = [item for item in session.items if item.path.suffix != ".ipynb"]
-    alone = not (cells and others) or config.option.collectonly or config.option.usepdb
+    beside = [item for item in session.items if is_beside(item)]
+    others = [item for item in session.items if not is_beside(item)]
+    alone = not (beside and others) or config.option.collectonly or config.option.usepdb
     if alone or not hasattr(os, "fork"):
         return (yield)
     with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +52,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
         path.touch()
         sys.stdout.flush()
         child = os.fork()
-        session.items[:] = others if child else cells
+        session.items[:] = others if child else beside
         if not child:
             run_quietly(config, path)
             try:
@@ -63,8 +70,8 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
             ended |= {report.nodeid} if report.when == "teardown" else set()
             config.hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
             config.hook.pytest_runtest_logreport(report=report)
-        if lost := [cell.nodeid for cell in cells if cell.nodeid not in ended]:
-            pytest.exit(f"the process of the notebooks ended before {lost[0]}", returncode=1)
+        if not session.shouldstop and (lost := [item.nodeid for item in beside if item.nodeid not in ended]):
+            pytest.exit(f"the second process ended before {lost[0]}", returncode=1)
         return outcome
 
 

@@ -1,4 +1,4 @@
-"""The notebooks run beside the other tests, and whatever becomes of them is told."""
+"""The notebooks run in a second process beside the other tests, and whatever becomes of them is told."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="here the notebooks run after the other tests")
-DIES = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"  # and takes the process of the notebooks with it
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="here all runs in one process")
+DIES = "import os, signal; os.kill(os.getppid(), signal.SIGKILL)"  # the second process, which is the kernel's parent
 
 
 def run_beside(folder: Path, source: str, printed: str) -> tuple[int, str]:
@@ -40,6 +40,6 @@ def test_a_notebook_that_holds_counts_as_passed(tmp_path):
     assert code == 0 and "2 passed" in printed
 
 
-def test_a_process_of_the_notebooks_that_dies_fails_the_run(tmp_path):
+def test_a_second_process_that_dies_fails_the_run(tmp_path):
     code, printed = run_beside(tmp_path, DIES, "")
-    assert code == 1 and "the process of the notebooks ended before a.ipynb::Cell 0" in printed
+    assert code == 1 and "the second process ended before a.ipynb::Cell 0" in printed
