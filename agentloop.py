@@ -1876,7 +1876,8 @@ async def agent_events(run: Callable[..., Awaitable[AgentResult]], *args: Any, *
     """Yield the events of run_agent_async or continue_agent_async, called with these arguments, as they happen.
 
     RunEnded is the last, unless an exception of the run goes on. Whoever leaves early, by aclosing or aclose, or is
-    cancelled, cancels the run, and what it had started is settled first; after a break alone the run goes on.
+    cancelled, cancels the run, and what it had started is settled first. A break alone does not, while somebody holds
+    the events.
     """
     import asyncio
 

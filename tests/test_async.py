@@ -747,7 +747,7 @@ def test_ctrl_c_in_a_run_goes_to_whoever_reads_its_events_and_the_event_loop_liv
 
 
 @pytest.mark.parametrize("leave, asked", [("break", 1), ("aclose", 0)])
-def test_a_break_alone_does_not_end_the_run_and_aclose_does(leave, asked):
+def test_a_break_alone_does_not_end_a_run_whose_events_are_held_and_aclose_does(leave, asked):
     model = ScriptedModel([final("late")])
 
     async def go():
