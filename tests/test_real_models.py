@@ -21,6 +21,7 @@ from looplab.provider import (
     in_order,
     openai_refusal,
 )
+from looplab.small_model import recording
 from support import observations, replies, run, takes, tool
 
 from agentloop import (
@@ -223,6 +224,16 @@ def test_two_calls_of_a_reply_keep_their_own_results_whatever_their_ids(ids):
     asking = {"model": "m"} | to_openai(messages, [])
     assert openai_refusal(asking) is None
     assert [message["content"] for message in asking["messages"][2:]] == list(ids)
+
+
+def test_the_ids_of_a_recorded_server_are_too_long_for_openai_and_go_out_short():
+    recorded = recording("server", "pune")
+    ids = {call["id"] for reply in replies(recorded) for call in reply["tool_calls"]}
+    assert min(map(len, ids)) > 40
+    asking = {"model": "m"} | to_openai(recorded.messages, [])
+    assert openai_refusal(asking) is None
+    sent = {call["id"] for message in asking["messages"] for call in message.get("tool_calls", [])}
+    assert len(sent) == len(ids) and max(map(len, sent)) == 40
 
 
 def test_openai_is_sent_short_ids_as_they_are():
