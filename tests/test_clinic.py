@@ -343,7 +343,8 @@ def test_a_line_of_another_section_is_shown_there_and_one_outside_of_the_loop_is
     bench = bug_clinic(9)
     line = bench.line.value = min(lines_of(bench.fault))
     bench.buttons["locate"].click()
-    assert bench.section.value == "2 · Validator" and f"<span>{line}</span>" in bench._areas["listing"].value
+    assert bench.section.value == "2 · Validator" and bench._areas["listing"].value.count("ll-at") == 1
+    assert f'<li class="ll-now ll-at" aria-current="true"><span>{line}</span>' in bench._areas["listing"].value
     bench.line.value = broken_text(bench.fault).count("\n")
     bench.buttons["locate"].click()
     assert "is as it should be. The fault is in one of the five sections" in bench._areas["found"].value

@@ -180,14 +180,15 @@ def plot_html(fault: Fault) -> str:
     return f'<div class="ll-picture">{image}<p>{escape(scene.facts)} {escape(scene.reached)}</p></div>'
 
 
-def listing_html(section: Section, lit: set[int]) -> str:
-    """Return a section of the broken file with its line numbers; `lit` are lit."""
+def listing_html(section: Section, lit: set[int], at: int) -> str:
+    """Return a section of the broken file with its line numbers; `lit` are lit, and the line `at` is scrolled to."""
     rows = []
     for number, line in enumerate(section.lines, section.start):
-        now = ' class="ll-now" aria-current="true"' if number in lit else ""
+        names = " ".join(["ll-now"] * (number in lit) + ["ll-at"] * (number == at))
+        now = f' class="{names}"' * bool(names) + ' aria-current="true"' * (number in lit)
         rows.append(f"<li{now}><span>{number}</span><span>{escape(line)}</span></li>")
-    label = f"section {section.title} of the broken file"
-    region = f'class="ll-lines" tabindex="0" role="region" aria-label="{escape(label)}" style="--ll-h:{LISTING}px"'
+    label = escape(f"section {section.title} of the broken file")
+    region = f'class="ll-lines ll-jump" tabindex="0" role="region" aria-label="{label}" style="--ll-h:{LISTING}px"'
     return f"<div {region}><ol>{''.join(rows)}</ol></div>"
 
 
@@ -225,6 +226,7 @@ class Chart:
 
     hints: int = 0
     judged: bool = False
+    at: int = 0  # the line that was asked about last
     lit: set[int] = field(default_factory=set)
 
 
@@ -317,6 +319,7 @@ class ClinicBench(Bench):
     def locate(self, _: Any = None) -> None:
         """Say whether the line is the one with the fault, and show the section that it stands in."""
         line, wrong = self.line.value, lines_of(self.fault)
+        self.chart.at = line
         if line in wrong:
             self.done["located"].add(self.fault.number)
             self.chart.lit = wrong
@@ -372,7 +375,7 @@ class ClinicBench(Bench):
 
     @guarded
     def _show_listing(self, change: Any = None) -> None:
-        self._areas["listing"].value = listing_html(self._sections[self.section.value], self.chart.lit)
+        self._areas["listing"].value = listing_html(self._sections[self.section.value], self.chart.lit, self.chart.at)
 
     def _show_hints(self) -> None:
         chart = self.chart

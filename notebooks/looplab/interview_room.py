@@ -64,7 +64,7 @@ class RoomBench(Bench):
         }
         self.length.observe(self._chosen, "value")
         self.seed.observe(self._chosen, "value")
-        choices = widgets.HBox([self.length, self.seed, self.buttons["again"]])
+        choices = widgets.HBox([self.length, self.seed, view.controls(self.buttons["again"])])
         choices.add_class("ll-choices-row")
         super().__init__(choices, self._clock, self._say,
                          view.controls(*list(self.buttons.values())[:-1]), self._asked, self._report, hook="interview")

@@ -79,6 +79,9 @@ def test_a_case_is_diagnosed_and_located(notebook, dark):
     wait_for(page, "found", "That is it")
     wait_for(page, "progress", "This case: diagnosed and located.")
     assert page.locator(".t-listing .ll-now").count() == 3
+    at = "document.querySelector('.t-listing .ll-at').getBoundingClientRect()"
+    region = "document.querySelector('.t-listing .ll-lines').getBoundingClientRect()"
+    page.wait_for_function(f"() => {at}.top > {region}.top && {at}.bottom < {region}.bottom")
 
 
 @themes
