@@ -7,6 +7,7 @@ it, so that each rule is shown to find its fault and to be content with a good n
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -279,6 +280,27 @@ def it_does_not_paste_what_agentloop_holds(book: Book) -> Iterator[str]:
         for node in tree(cell).body:
             if isinstance(node, UNITS) and node.name in homes():
                 yield f"cell {cell.id} defines {node.name} again; import it, or tag the cell draft"
+
+
+def names_in(node: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Yield each name in a piece of code, and whether it is used or defined there."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            yield part.id, isinstance(part.ctx, ast.Load)
+        elif isinstance(part, ast.alias):
+            yield (part.asname or part.name).partition(".")[0], False
+        else:  # an argument, a definition, what a pattern or an except binds
+            yield from ((getattr(part, key), False) for key in ("arg", "name", "rest") if getattr(part, key, None))
+
+
+@rule(code("def total(list):\n    return summed(list)"), code("say = lambda: print(undefined)"))
+def its_code_uses_only_names_that_it_defines(book: Book) -> Iterator[str]:
+    """A name that is missing can hide: a harness turns the NameError of a tool or a hook into an observation."""
+    names = [(cell.id, *name) for cell in book.cells("code") for name in names_in(tree(cell))]
+    known = {name for _, name, is_used in names if not is_used} | set(dir(builtins)) | {"__name__", "get_ipython"}
+    for cell_id, name, is_used in names:
+        if is_used and name not in known:
+            yield f"cell {cell_id} uses {name}, which no cell defines"
 
 
 # --- Outputs --------------------------------------------------------------------------------------------------
