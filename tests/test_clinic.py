@@ -283,7 +283,7 @@ def test_a_test_cannot_change_how_the_next_one_is_judged():
 # --- The bench -----------------------------------------------------------------------------------------------
 
 
-def test_every_case_can_be_shown():
+def test_every_case_can_be_shown_and_opens_at_the_same_section():
     bench = bug_clinic(1)
     for fault in FAULTS:
         bench.show(fault.number)
@@ -291,6 +291,7 @@ def test_every_case_can_be_shown():
         assert shown == ("", fault, fault.level, fault.number)
         assert str(fault.test.__doc__) in bench._areas["say"].value and bench.options.value is None
         assert 'alt="' in bench._areas["plot"].value
+        assert bench.section.value == "5 · Exits" and "ll-at" not in bench._areas["listing"].value
     assert bench.done == {"diagnosed": set(), "located": set(), "caught": set()}
 
 
@@ -355,15 +356,6 @@ def test_the_line_beside_the_fault_is_close():
     bench.line.value = min(lines_of(bench.fault)) - 1
     bench.buttons["locate"].click()
     assert "is as it should be. You are close." in bench._areas["found"].value and not bench.done["located"]
-
-
-def test_every_case_opens_at_the_same_section():
-    bench = bug_clinic(1)
-    opened = set()
-    for fault in FAULTS:
-        bench.show(fault.number)
-        opened.add(bench.section.value)
-    assert opened == {"5 · Exits"}
 
 
 def test_there_are_three_hints_and_our_test_is_shown_after_the_first_try(capsys):
