@@ -205,7 +205,7 @@ BUG = Exercise(
     ],
     (
         'Print both texts for the path "../project-old/key.txt". Does the one begin with the other?',
-        "A path is a list of names, and no text: /work/project-old begins with the letters of /work/project.",
+        "A path is a list of names, and no text: /site/project-old begins with the letters of /site/project.",
         "Compare names: Path(file).is_relative_to(folder), or make the folder's text end with os.sep.",
     ),
     lambda: {"found": found},
