@@ -47,15 +47,19 @@ def test_a_run_of_the_loop_is_counted_as_the_formula_says(shape: Shape) -> None:
     assert result.tokens == sum(step.prompt + step.reply for step in steps)
 
 
-@pytest.mark.parametrize("wrong", [{"steps": 0}, {"start": -1}, {"written": -1}, {"result": -1}])
-def test_a_run_of_no_steps_or_of_tokens_below_0_is_refused(wrong: dict[str, int]) -> None:
+@pytest.mark.parametrize("wrong", [
+    {"steps": 0}, {"start": -1}, {"written": -1}, {"result": -1}, {"steps": "3"}, {"start": 1.5},
+    {"written": float("nan")},
+])
+def test_a_run_of_no_steps_or_of_tokens_below_0_or_not_whole_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="1 step or more"):
         Shape(**wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"prompt": -1}, {"reply": -0.1}, {"cached": -1}, {"to_cache": float("nan")}])
-def test_a_price_below_0_is_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match="no price can be below 0"):
+@pytest.mark.parametrize("wrong", [{"prompt": -1}, {"reply": -0.1}, {"cached": -1}, {"to_cache": float("nan")},
+                                   {"prompt": float("inf")}, {"prompt": "3"}, {"reply": None}])
+def test_a_price_below_0_or_that_is_no_number_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="a price is a number, and none can be below 0"):
         replace(PRICES, **wrong)
 
 
@@ -206,6 +210,27 @@ def test_where_the_simulation_is_outside_the_explorer_says_so() -> None:
     bench = looplab.chance_explorer(runs=100, seed=seed)
     assert "the formula lies outside, as 1 in 20 times it will" in bench.twin()[0]
     assert "outside" in bench._repr_mimebundle_()["text/plain"] and "ll-error" in html_of(bench)
+
+
+@pytest.mark.parametrize("wrong", [
+    {"shape": Shape(41)}, {"shape": Shape(start=10**7)}, {"cut_to": -1}, {"cut_to": 1.5}, {"cut_to": None},
+    {"prices": Prices(10**7, 0, "")},
+])
+def test_what_the_fields_of_the_cost_explorer_cannot_hold_is_refused_and_not_changed(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="1 to 40 steps, and numbers from 0 to 1,000,000"):
+        looplab.cost_explorer(**{"prices": PRICES} | wrong)
+
+
+def test_prices_without_a_date_are_said_to_have_none() -> None:
+    assert looplab.cost_explorer(Prices(3, 15, "")).twin()[1].startswith("Prices as of an unknown day,")
+
+
+@pytest.mark.parametrize("wrong", [
+    {"chances": []}, {"chances": [2.0]}, {"chances": [0.9] * 5}, {"steps": [41]}, {"steps": [1.5]}, {"runs": 0},
+])
+def test_chances_and_steps_that_cannot_be_drawn_are_refused_in_a_sentence(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="chance_plot takes"):
+        chance_plot(**{"chances": [0.95], "steps": [10], "runs": 100, "seed": 7} | wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"chance": "2%"}, {"steps": 0}, {"steps": 41}, {"runs": 7}])

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from looplab.evals import (
     outcome_faults, path_faults, report, run_task, says, wilson,
 )
 from looplab.recordings import Clock
+from patient import waits_for_another
 from support import takes
 
 EVIL = '<img src=x onerror="alert(1)"><b>hi</b>'
@@ -156,6 +157,10 @@ def test_a_refund_that_nobody_asked_for_is_wrong() -> None:
 def test_a_task_of_an_unknown_world_or_with_a_text_for_several_is_refused() -> None:
     with pytest.raises(ValueError, match="there is no world 'moon'; there are weather, order desk, checkout"):
         Task("t", "moon", "?", ("1",), (), 1)
+    with pytest.raises(ValueError, match="hold texts"):
+        Task("t", "weather", "?", (86,), (), 1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a refund is an order and a number"):
+        Task("t", "weather", "?", (), (), 1, (("A123", "5000"),))  # type: ignore[arg-type]
     for wrong in ({"answer": "86"}, {"path": ["a"]}, {"refunds": (["A123", 1],)}):
         with pytest.raises(ValueError, match="are tuples"):
             Task(**{"name": "t", "world": "weather", "prompt": "?", "answer": ("1",), "path": (), "steps": 1} | wrong)
@@ -194,6 +199,16 @@ def test_an_agent_that_raises_fails_its_task_and_the_others_go_on(error: BaseExc
     assert scores[1].status == "interrupted" and scores[1].messages[-1]["role"] == "tool"
 
 
+def test_an_agent_without_a_name_is_refused_in_a_sentence() -> None:
+    with pytest.raises(ValueError, match="an agent goes by its name, and this one has none"):
+        evaluate(TASKS[:1], partial(good))
+
+
+def test_the_file_of_scores_may_be_named_by_a_text(tmp_path: Path) -> None:
+    evaluate(TASKS[:1], good, path=str(tmp_path / "scores"))
+    assert open_scores(tmp_path / "scores") == GOOD[:1]
+
+
 def test_each_run_has_a_world_of_its_own() -> None:
     assert rights(evaluate([BY_NAME["refund"]] * 2, good)) == [True, True]
     assert run_task(BY_NAME["refund"], good) == run_task(BY_NAME["refund"], good)
@@ -201,8 +216,9 @@ def test_each_run_has_a_world_of_its_own() -> None:
 
 def test_tasks_in_two_processes_give_the_same_scores_as_in_one(tmp_path: Path) -> None:
     told: list[Score] = []
-    assert evaluate(TASKS, good, path=tmp_path / "scores", watch=told.append, workers=2) == GOOD == told
-    assert open_scores(tmp_path / "scores") == GOOD
+    assert evaluate(TASKS, good, path=tmp_path / "scores", watch=told.append, workers=2) == GOOD
+    kept = open_scores(tmp_path / "scores")
+    assert kept == told and sorted(kept, key=lambda score: TASKS.index(score.task)) == GOOD
 
 
 def test_an_agent_that_no_other_process_can_import_is_refused_in_a_sentence() -> None:
@@ -212,6 +228,20 @@ def test_an_agent_that_no_other_process_can_import_is_refused_in_a_sentence() ->
     mine.__module__ = "__main__"
     with pytest.raises(ValueError, match="another process cannot import mine: put it into a module"):
         evaluate(TASKS, mine, workers=2)
+
+
+def test_a_run_that_another_process_finishes_is_kept_while_the_first_still_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "scores"
+    monkeypatch.setenv("SCORES", str(path))
+
+    def press(score: Score) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(TASKS[:2], waits_for_another, path=path, watch=press, workers=2)
+    assert [score.task for score in open_scores(path)] == [TASKS[1]]
 
 
 def test_another_process_imports_no_widget_and_no_plot() -> None:
@@ -299,7 +329,19 @@ def test_a_broken_line_in_the_middle_is_named_and_nothing_is_lost(line: bytes, t
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("text", [b"hello\n", HEADER.replace(b"1", b"2") + b"\n", b"\n"])
+@pytest.mark.parametrize(("name", "value"), [
+    ("wrong", None), ("wrong", "abc"), ("steps", "3"), ("prompt", None), ("messages", 5), ("agent", 5), ("answer", 7),
+])
+def test_a_score_with_a_part_of_another_kind_is_no_score(name: str, value: Any, tmp_path: Path) -> None:
+    path = tmp_path / "scores"
+    evaluate(TASKS[:1], good, path=path)
+    header, line = path.read_text(encoding="utf-8").splitlines()
+    path.write_text(f"{header}\n{json.dumps(json.loads(line) | {name: value})}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2, holds no score"):
+        evaluate(TASKS, good, path=path)
+
+
+@pytest.mark.parametrize("text", [b"hello\n", HEADER.replace(b"1", b"2") + b"\n", b"\n", b"a thesis in one line"])
 def test_a_file_of_another_kind_or_version_is_refused_and_left_as_it_is(text: bytes, tmp_path: Path) -> None:
     path = tmp_path / "scores"
     path.write_bytes(text)

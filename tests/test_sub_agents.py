@@ -224,6 +224,12 @@ def test_whatever_becomes_of_a_sub_agent_is_an_observation_and_its_parent_goes_o
     assert_closed(job.messages)
 
 
+def test_what_is_no_reply_is_told_to_the_parent_in_the_words_of_the_loop() -> None:
+    job = family(gives_away("a"), lambda messages, specs: "junk")  # type: ignore[arg-type, return-value]
+    observation = job.messages[3]["content"]
+    assert observation.startswith("ERROR: delegate failed: ValueError: the model must return a ModelReply")
+
+
 def test_a_summary_that_begins_like_an_error_is_a_result() -> None:
     job = family(gives_away("a"), says("ERROR: 7 is what the log says."))
     assert job.messages[3]["content"] == '"ERROR: 7 is what the log says."'
@@ -365,6 +371,13 @@ def test_each_job_stands_under_its_path_beside_the_call_that_gave_it_away() -> N
     assert [each.places for each in nested] == [(2, 3), (4, 5), (2, 3)]
     assert nested[2].parent is job.jobs[1]
     assert places_of(job.messages, "never asked", 1) == ()
+
+
+def test_a_call_that_was_refused_is_not_taken_for_the_one_that_gave_the_same_task_away() -> None:
+    refused = asks(call("", "delegate", task="same", extra=1))
+    job = family(ScriptedModel([refused, asks(call("", "delegate", task="same")), final("Done.")]),
+                 ScriptedModel([final("One.")]))
+    assert [each.places for each in nested_in(job)] == [(4, 5)]
 
 
 def test_the_view_shows_the_list_of_the_chosen_job_and_lights_what_came_of_it() -> None:

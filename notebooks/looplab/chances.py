@@ -122,7 +122,14 @@ def chance_svg(made: list[Point], steps: int) -> str:
 
 
 def chance_plot(chances: list[float], steps: list[int], runs: int, seed: int) -> plots.Plot:
-    """Draw a curve for each chance, and the simulation as points with their intervals at some numbers of steps."""
+    """Draw a curve for each chance, and the simulation as points with their intervals at some numbers of steps.
+
+    Raises ValueError for no chance or more than there are colours, one not from 0 to 1, and steps not from 0 to 40.
+    """
+    if not 1 <= len(chances) <= len(plots.SERIES) or not all(0 <= chance <= 1 for chance in chances):
+        raise ValueError(f"chance_plot takes one to {len(plots.SERIES)} chances, each from 0 to 1")
+    if not set(steps) <= set(range(STEPS + 1)) or runs < 1:
+        raise ValueError(f"chance_plot takes steps from 0 to {STEPS}, and 1 run or more")
     made = {chance: points(chance, runs, seed) for chance in chances}
     shown = {chance: [all_[n] for n in steps] for chance, all_ in made.items()}
     agree = sum(p.agrees for row in shown.values() for p in row)

@@ -15,6 +15,7 @@ from looplab.room import line, rect, text, var
 from looplab.view import Bench, Block, escape, guarded, plural
 
 HEAD = ["a run", "sent", "cached", "written", "USD", "compared"]
+STEPS, MOST = 40, 10**6  # what its fields hold
 
 
 # --- State ------------------------------------------------------------------------------------------------------
@@ -81,7 +82,8 @@ def cost_table(costs: Costs, cut_to: int) -> list[list[str]]:
 
 def price_words(prices: Prices) -> str:
     """Say which prices are used, and of which day they are."""
-    return (f"Prices as of {prices.as_of}, in USD a million tokens: {prices.prompt:g} for what is sent, "
+    day = prices.as_of or "an unknown day"
+    return (f"Prices as of {day}, in USD a million tokens: {prices.prompt:g} for what is sent, "
             f"{prices.reply:g} for what is written. A cache costs {prices.cached:g} of the first for what it holds, "
             f"{prices.to_cache:g} for what it is given.")
 
@@ -153,7 +155,7 @@ class CostExplorer(Bench):
     """Set the shape of a run, the prices and two switches; `costs` is what they make."""
 
     def __init__(self, shape: Shape, prices: Prices, cut_to: int) -> None:
-        self.steps, steps = limit_row("steps", shape.steps, 1, 40, 1)
+        self.steps, steps = limit_row("steps", shape.steps, 1, STEPS, 1)
         self.start = number("tokens at the start", shape.start, "start")
         self.written = number("written each step", shape.written, "written")
         self.result = number("result each step", shape.result, "result")
@@ -194,7 +196,7 @@ class CostExplorer(Bench):
 def number(name: str, value: float, hook: str) -> Any:
     """Return a field for a number that is 0 or more, whole where `value` is whole."""
     kind = widgets.BoundedIntText if isinstance(value, int) else widgets.BoundedFloatText
-    return view.field(kind(value, min=0, max=10**6, description=name), hook)
+    return view.field(kind(value, min=0, max=MOST, description=name), hook)
 
 
 def fields(*parts: Any) -> widgets.HBox:
@@ -205,5 +207,13 @@ def fields(*parts: Any) -> widgets.HBox:
 
 
 def cost_explorer(prices: Prices, shape: Shape | None = None, cut_to: int = 200) -> CostExplorer:
-    """Show what a run costs at these prices, step by step, and what a cache and shorter results save."""
-    return CostExplorer(shape or Shape(), prices, cut_to)
+    """Show what a run costs at these prices, step by step, and what a cache and shorter results save.
+
+    Raises ValueError for what its fields cannot hold: more than 40 steps, or a number above a million.
+    """
+    shape = shape or Shape()
+    held = (shape.start, shape.written, shape.result, cut_to, prices.prompt, prices.reply, prices.cached,
+            prices.to_cache)
+    if shape.steps > STEPS or not isinstance(cut_to, int) or cut_to < 0 or max(held) > MOST:
+        raise ValueError(f"the explorer takes 1 to {STEPS} steps, and numbers from 0 to {MOST:,}")
+    return CostExplorer(shape, prices, cut_to)

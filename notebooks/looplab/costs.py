@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count, takewhile
+from math import inf
 
 from agentloop import AgentResult, Json, Model, ModelReply, ToolCall, ToolRegistry, Usage, run_agent
 
@@ -14,7 +15,7 @@ class Prices:
     """USD per million tokens, and the day on which they were looked up.
 
     `cached` is the part of the prompt price that is paid for what a cache holds, `to_cache` the part that is paid for
-    what it is given to hold, which may be more than 1. Raises ValueError for a number below 0.
+    what it is given to hold, which may be more than 1. Raises ValueError for what is no number, or below 0.
     """
 
     prompt: float
@@ -24,8 +25,9 @@ class Prices:
     to_cache: float = 1.25
 
     def __post_init__(self) -> None:
-        if not all(number >= 0 for number in (self.prompt, self.reply, self.cached, self.to_cache)):
-            raise ValueError("no price can be below 0")
+        for price in (self.prompt, self.reply, self.cached, self.to_cache):
+            if not isinstance(price, int | float) or not 0 <= price < inf:
+                raise ValueError(f"a price is a number, and none can be below 0: {price!r}")
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class StepTokens:
 class Shape:
     """A run in which each step writes and reads the same number of tokens.
 
-    `start` is the system prompt with the tool definitions, and the task. Raises ValueError for less than 1 step, and
-    for a number below 0.
+    `start` is the system prompt with the tool definitions, and the task. Raises ValueError for less than 1 step, for a
+    number below 0, and for one that is not whole.
     """
 
     steps: int = 10
@@ -51,8 +53,9 @@ class Shape:
     result: int = 600
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or min(self.start, self.written, self.result) < 0:
-            raise ValueError("a run has 1 step or more, and no tokens below 0")
+        numbers = (self.steps, self.start, self.written, self.result)
+        if not all(isinstance(number, int) for number in numbers) or self.steps < 1 or min(numbers) < 0:
+            raise ValueError("a run has 1 step or more, and no tokens below 0, all in whole numbers")
 
     def step_tokens(self) -> list[StepTokens]:
         """Return the tokens of each step, by formula: a prompt is the one before, the reply to it, and the result."""

@@ -10,12 +10,12 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
-from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import NormalDist
+from types import UnionType
 from typing import Any
 
 from agentloop import (
@@ -42,7 +42,7 @@ class Task:
 
     `answer` holds the numbers and words of a right answer, `refunds` what must be paid, and nothing else may be. `path`
     names the tools in their order; those of one text, "list_deploys search_logs", have no order among them. `steps` are
-    enough for a good run. Raises ValueError for a world there is not, and for a text in the place of several.
+    enough for a good run. Raises ValueError for a world there is not, and for a part that is of another kind.
     """
 
     name: str
@@ -58,6 +58,10 @@ class Task:
             raise ValueError(f"there is no world {self.world!r}; there are {', '.join(WORLDS)}")
         if not all(isinstance(part, tuple) for part in (self.answer, self.path, self.refunds, *self.refunds)):
             raise ValueError("answer, path and refunds are tuples, and so is each refund: ('86',), and not '86'")
+        if not all(isinstance(text, str) for text in (*self.answer, *self.path)):
+            raise ValueError("answer and path hold texts, numbers of an answer too: ('86',), and not (86,)")
+        if not all(len(refund) == 2 and isinstance(refund[1], int | float) for refund in self.refunds):
+            raise ValueError("a refund is an order and a number: ('A123', 5000)")
 
 
 TASKS = [
@@ -222,7 +226,7 @@ def run_task(task: Task, agent: Agent, clock: Clock | None = None) -> Score:
                  round(clock() - start, 3), result.messages)
 
 
-def evaluate(tasks: Iterable[Task], agent: Agent, path: Path | None = None,
+def evaluate(tasks: Iterable[Task], agent: Agent, path: Path | str | None = None,
              watch: Callable[[Score], object] | None = None, workers: int = 1) -> list[Score]:
     """Run an agent on each task, and return the scores in the order of the tasks.
 
@@ -230,7 +234,9 @@ def evaluate(tasks: Iterable[Task], agent: Agent, path: Path | None = None,
     changed task is another task, and an agent goes by its name. `watch` is told each score. With more workers, tasks
     run in processes of their own; the agent must then be one that they can import.
     """
-    tasks = list(tasks)
+    tasks, path = list(tasks), Path(path) if path else None
+    if not hasattr(agent, "__name__"):
+        raise ValueError("an agent goes by its name, and this one has none: write it with def")
     if workers > 1 and agent.__module__ == "__main__":
         raise ValueError(f"another process cannot import {agent.__name__}: put it into a module")
     known = [score for score in open_scores(path) if score.agent == agent.__name__] if path else []
@@ -247,17 +253,25 @@ def evaluate(tasks: Iterable[Task], agent: Agent, path: Path | None = None,
 
 
 def run_all(tasks: list[Task], agent: Agent, workers: int) -> Iterator[Score]:
-    """Yield the score of each task, in order; with more than one worker the tasks run in as many processes."""
+    """Yield each score as soon as it is known; with more than one worker the tasks run in as many processes."""
     if workers == 1:
-        yield from map(run_task, tasks, repeat(agent))
-    else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            yield from pool.map(run_task, tasks, repeat(agent))
+        yield from (run_task(task, agent) for task in tasks)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        try:
+            for run in as_completed([pool.submit(run_task, task, agent) for task in tasks]):
+                yield run.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 # --- The file of scores -----------------------------------------------------------------------------------------
 
 HEADER = b'{"agentloop": "scores", "version": 1}'
+KINDS: dict[str, type | UnionType] = {
+    "agent": str, "status": str, "answer": str | None, "wrong": list, "detours": list, "steps": int, "prompt": int,
+    "reply": int, "seconds": int | float, "messages": list,
+}
 
 
 def open_scores(path: Path) -> list[Score]:
@@ -267,7 +281,7 @@ def open_scores(path: Path) -> list[Score]:
     """
     text = path.read_bytes() if path.exists() else b""
     header, *lines = text.split(b"\n")[:-1] or [HEADER]
-    if header != HEADER:
+    if header != HEADER or not (HEADER.startswith(text) or b"\n" in text):
         raise ValueError(f"{path} is not a file of scores of version 1")
     scores = [read_score(line, f"{path}, line {number}") for number, line in enumerate(lines, 2)]
     if b"\n" not in text:
@@ -287,9 +301,12 @@ def read_score(line: bytes, where: str) -> Score:
     """Return the score that a line holds; raise ValueError, which says where, if it holds none."""
     try:
         fields = json.loads(line)
-        return Score(**fields | {"task": Task(**{name: as_tuple(value) for name, value in fields["task"].items()})})
+        score = Score(**fields | {"task": Task(**{name: as_tuple(value) for name, value in fields["task"].items()})})
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ValueError(f"{where}, holds no score") from None
+    if not all(isinstance(getattr(score, name), kinds) for name, kinds in KINDS.items()):
+        raise ValueError(f"{where}, holds no score")
+    return score
 
 
 def as_tuple(value: Any) -> Any:

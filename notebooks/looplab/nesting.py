@@ -42,7 +42,7 @@ def places_of(messages: list[Any], task: str, number: int) -> tuple[int, ...]:
     """Return where the call that gives this task away for the `number`th time stands, and its observation."""
     for i, message in enumerate(messages):
         for asked in view.calls_of(message):
-            number -= isinstance(asked["args"], dict) and asked["args"].get("task") == task
+            number -= asked["args"] == {"task": task}  # one with more arguments was refused
             if number == 0:
                 seen = [j for j, other in enumerate(messages) if other.get("tool_call_id") == asked["id"]]
                 return (i, *seen[:1])

@@ -49,7 +49,7 @@ SKILL = Exercise(
             'load_skill(skills, [observed(to_json(RETURNS))], "process-a-return")',
             "a short sentence that names the skill: its text stands in the list",
             sentence_about("process-a-return"),
-            given="a list in which this skill was loaded",
+            given="a list in which this skill was loaded: the content of its observation is to_json(RETURNS)",
         ),
         Case(
             'load_skill(skills, [observed(to_json(RETURNS))], "correct-an-invoice")',
@@ -74,7 +74,8 @@ SKILL = Exercise(
     ],
     (
         "Three things can happen: the name is unknown, its text is in the list already, or it must be loaded.",
-        "The content of an observation is JSON. to_json(skills[name]) is what stands there if the skill was loaded.",
+        "An observation is JSON that keeps letters such as ü and “ as they are: json.dumps(skills[name], "
+        "ensure_ascii=False), or to_json(skills[name]) from agentloop, is what stands there if the skill was loaded.",
         'First: if name not in skills, raise LookupError. Then: if any message has the role "tool" and the content '
         "to_json(skills[name]), return a sentence. Else return the text.",
     ),

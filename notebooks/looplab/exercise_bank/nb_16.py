@@ -66,11 +66,17 @@ AGENTS: list[Agent] = [right_one, right_in_other_words, pays_both, only_says_so,
 
 
 def verdict(task: Json, agent: Agent) -> str:
-    """Return the verdict of a reader's task on an agent, in one word."""
+    """Return the verdict of a reader's task on an agent."""
+    for name in ("answer", "path", "refunds"):
+        if not isinstance(task.get(name), list | tuple):
+            return f"task[{name!r}] must be a list, and is {task.get(name)!r}"
     parts = {name: tuple(task[name]) for name in ("answer", "path")}
-    judged = Task("mine", "order desk", BROKEN_ONE, **parts, steps=9, refunds=tuple(map(tuple, task["refunds"])))
-    score = run_task(judged, agent)
-    return f"{'right' if score.right else 'wrong'}{', with a fault in its path' if score.detours else ''}"
+    refunds = tuple(tuple(refund) if isinstance(refund, list) else refund for refund in task["refunds"])
+    try:
+        judged = Task("mine", "order desk", BROKEN_ONE, **parts, steps=9, refunds=refunds)
+    except ValueError as error:
+        return str(error)
+    return run_task(judged, agent).verdict
 
 
 TASK = Exercise(
@@ -82,9 +88,10 @@ TASK = Exercise(
         Case("verdict(task, pays_both)", "wrong: it pays 5000", lambda told: told.startswith("wrong")),
         Case("verdict(task, only_says_so)", "wrong: nothing was paid", lambda told: told.startswith("wrong")),
         Case("verdict(task, pays_twice)", "wrong: it pays 2500 two times", lambda told: told.startswith("wrong")),
-        Case("verdict(task, says_nothing)", "wrong: the customer is not told how much", "wrong"),
-        Case("verdict(task, never_looks)", "right by luck, with a fault in its path",
-             "right, with a fault in its path"),
+        Case("verdict(task, says_nothing)", "wrong: the customer is not told how much",
+             lambda told: told.startswith("wrong")),
+        Case("verdict(task, never_looks)", "right by luck, with a fault in its path: it never used get_order",
+             "right; it never used get_order"),
     ],
     (
         "What would the order desk check afterwards: the sentence to the customer, the account, or both?",
@@ -201,7 +208,7 @@ CACHE = Exercise(
         Case("prompt_cost([1600, 2350, 3100], 3, 1)", "0.02115: no part is cheaper", close_to(0.02115)),
         Case("prompt_cost([1000, 1000], 10, 0.5)", "0.015: nothing new in the second prompt", close_to(0.015)),
         Case("prompt_cost([], 3, 0.1)", "0: no prompt, no cost", close_to(0)),
-        Case("prompt_cost(range(1600, 9100, 750), 3, 0.1)", "0.03747: ten prompts, from 1,600 to 8,350 tokens",
+        Case("prompt_cost([*range(1600, 9100, 750)], 3, 0.1)", "0.03747: ten prompts, from 1,600 to 8,350 tokens",
              close_to(0.03747)),
     ],
     (
