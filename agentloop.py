@@ -416,8 +416,8 @@ Watch = Callable[[Json], None]
 class Run:
     """One run in progress: its message list, appended to and never edited, and what it has spent.
 
-    Each message is measured, and copied for the model, once: so a step costs the same however long the list is. A
-    model that edits what it is given changes its own copies, and never the list.
+    Each message is measured, and copied for the model, once: the bookkeeping of a step costs the same however long the
+    list is. A model that edits what it is given changes its own copies, and never the list.
     """
 
     def __init__(self, result: AgentResult, watch: Watch | None) -> None:

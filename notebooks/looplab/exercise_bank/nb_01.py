@@ -101,11 +101,13 @@ TWO_CALLS = Exercise(
             "observations(play(two_cities()))",
             "a run in which both tools answer with a temperature",
             lambda texts: sorted(texts) == ['{"city": "Delhi", "celsius": 35}', '{"city": "Pune", "celsius": 30}'],
+            given="the script, run where get_weather knows Pune (30) and Delhi (35): its observations",
         ),
         Case(
             "play(two_cities()).answer",
             "a run that ends with a final answer, which names the warmer city",
             lambda answer: "Delhi" in (answer or ""),
+            given="the script, run where get_weather knows Pune (30) and Delhi (35): its answer",
         ),
     ],
     (
@@ -120,16 +122,23 @@ GUARD = Exercise(
     "01-guard",
     {"careful": FunctionType},
     [
-        Case("play(careful(), Pune=30).answer", "the answer, for the tool says 30", "It is 30 degrees in Pune."),
+        Case(
+            "play(careful(), Pune=30).answer",
+            "the answer, for the tool says 30",
+            "It is 30 degrees in Pune.",
+            given="the script, run where get_weather knows only Pune (30): its answer",
+        ),
         Case(
             "play(careful(), Delhi=35).answer",
             "a script that fails loudly: get_weather knows no Pune here",
             Raises(AssertionError),
+            given="the script, run where get_weather knows only Delhi (35): its answer",
         ),
         Case(
             "play(careful(), Pune=12).answer",
             "a script that fails loudly: the tool says 12, and the answer says 30",
             Raises(AssertionError),
+            given="the script, run where get_weather knows only Pune (12): its answer",
         ),
         Case("len(careful())", "two replies: the call, and the guarded answer", 2),
     ],

@@ -128,8 +128,8 @@ SCHEMA = Exercise(
         Case("schema_of(ping)", "no arguments, none required", schema_is([]), given="def ping()"),
         Case(
             "refusal_of(schema_of, label)",
-            "a SchemaError that says `unsupported type`: the validator cannot check a list",
-            lambda text: isinstance(text, str) and "unsupported type" in text,
+            "a SchemaError that says `unsupported type` and which: the validator cannot check a list",
+            lambda text: isinstance(text, str) and "list" in text.partition("unsupported type")[2],
             given="def label(tags: list)",
         ),
         Case(
@@ -272,7 +272,7 @@ WHICH = Exercise(
         for what, (right, question) in CHANNELS.items()
     ],
     (
-        "What the model can fix is an observation; what it cannot fix is an exception.",
+        "Did it come of a call that the model made, or of anything else?",
         "Ask of each: if the model read a sentence about it, could its next reply be better?",
         "Four are observations: those that begin with a call of the model.",
     ),

@@ -154,25 +154,34 @@ def chat(*parts: str) -> list[Json]:
     return messages
 
 
-def case_of(chat_of: str, expected: str, holds: bool) -> Case:
-    return Case(f"is_complete(chat({chat_of}))", expected, holds)
+def in_words(part: str) -> str:
+    """Say what a part of `chat` is."""
+    verb, *ids = part.split()
+    if verb == "answers":
+        return "a reply without calls"
+    return f"a reply that asks for {' and '.join(ids)}" if verb == "asks" else f"the observation of {verb}"
+
+
+def case_of(parts: list[str], expected: str, holds: bool) -> Case:
+    given = f"a list with, after the task: {', '.join(map(in_words, parts))}"
+    return Case(f"is_complete(chat(*{parts}))", expected, holds, given)
 
 
 COMPLETE = Exercise(
     "04-complete",
     {"is_complete": FunctionType},
     [
-        case_of('"asks a b", "a", "b", "answers"', "True: each call has its observation, in order", True),
-        case_of('"answers"', "True: nothing was asked for", True),
-        case_of('"asks a", "a", "asks b c", "b", "c"', "True: it may end with observations", True),
-        case_of('"asks a b", "a", "answers"', "False: b has no observation", False),
-        case_of('"asks a b", "a"', "False: b has no observation, and the list ends", False),
-        case_of('"asks a b", "a", "a"', "False: two observations, but both are for a", False),
-        case_of('"asks a", "a", "a", "answers"', "False: a is answered twice", False),
-        case_of('"asks a b", "b", "a", "answers"', "False: the observations are not in the order of the calls", False),
-        case_of('"asks a", "answers", "a"', "False: the observation comes after the next reply", False),
-        case_of('"asks a", "asks b", "b", "answers"', "False: a, of an earlier reply, has no observation", False),
-        case_of('"a", "answers"', "False: an observation of a call that nobody made", False),
+        case_of(["asks a b", "a", "b", "answers"], "True: each call has its observation, in order", True),
+        case_of(["answers"], "True: nothing was asked for", True),
+        case_of(["asks a", "a", "asks b c", "b", "c"], "True: it may end with observations", True),
+        case_of(["asks a b", "a", "answers"], "False: b has no observation", False),
+        case_of(["asks a b", "a"], "False: b has no observation, and the list ends", False),
+        case_of(["asks a b", "a", "a"], "False: two observations, but both are for a", False),
+        case_of(["asks a", "a", "a", "answers"], "False: a is answered twice", False),
+        case_of(["asks a b", "b", "a", "answers"], "False: the observations are not in the order of the calls", False),
+        case_of(["asks a", "answers", "a"], "False: the observation comes after the next reply", False),
+        case_of(["asks a", "asks b", "b", "answers"], "False: a, of an earlier reply, has no observation", False),
+        case_of(["a", "answers"], "False: an observation of a call that nobody made", False),
     ],
     (
         "Go through the list once, and remember which ids are waited for. What may come while the list of them is not "
