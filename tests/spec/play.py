@@ -113,7 +113,8 @@ def play(mine: Candidate, *script: Reply, task: str = TASK, tools: Sequence[str]
         if refused:
             park()
         if len(shown) == len(script):
-            refused.append(AskedTooOften(f"the model was asked again after {len(script)} replies"))
+            replies = "reply" if len(script) == 1 else "replies"
+            refused.append(AskedTooOften(f"the model was asked again after {len(script)} {replies}"))
             raise refused[0]
         shown.append(deepcopy(messages))
         specs_shown.append(deepcopy(specs))
