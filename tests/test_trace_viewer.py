@@ -32,7 +32,7 @@ def evil_trace(path: Path) -> Trace:
 def test_the_command_writes_the_recorded_runs_byte_for_byte(tmp_path: Path) -> None:
     record_all(tmp_path)
     assert [path.name for path in sorted(FOLDER.glob("*.jsonl"))] == [f"{name}.jsonl" for name in RUNS]
-    for path in FOLDER.iterdir():
+    for path in FOLDER.glob("*.jsonl"):
         assert path.read_bytes() == (tmp_path / path.name).read_bytes(), path.name
 
 
