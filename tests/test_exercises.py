@@ -338,6 +338,8 @@ def test_an_exercise_that_is_not_there_is_told_with_those_that_are(capsys: pytes
     for ask in (lambda: check("02-emun", 1), lambda: hint("02-emun"), lambda: solution("02-emun")):
         ask()
         assert "There is no exercise '02-emun'. There are 02-sentences, 02-enum," in capsys.readouterr().out
+    check("enum", 1)
+    assert capsys.readouterr().out.endswith("There are those that progress() counts; their ids are like \"01-bug\".\n")
 
 
 def test_what_an_answer_printed_is_shown_with_the_case() -> None:

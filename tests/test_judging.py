@@ -135,7 +135,13 @@ def test_what_pytest_is_told_elsewhere_does_not_reach_the_suite(mine: Path, monk
     assert judge("my_agentloop.py", stage=1).holds
 
 
-@pytest.mark.parametrize("stage", [0, 6, "3"])
+@pytest.mark.parametrize("file", [None, 3, ".", ["my_agentloop.py"]])
+def test_what_is_no_path_of_a_file_is_a_value_error(file: object) -> None:
+    with pytest.raises(ValueError, match="give the path of a file, such as"):
+        judge(file)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("stage", [0, 6, "3", True])
 def test_a_stage_that_there_is_not_is_a_value_error(stage: int) -> None:
     with pytest.raises(ValueError, match="the stages are 1, 2, 3, 4, 5"):
         judge("my_agentloop.py", stage=stage)

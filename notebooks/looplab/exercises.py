@@ -75,8 +75,9 @@ def review_answer(exercise_id: str, answer: Any) -> Review:
 
 def no_exercise(exercise_id: Any) -> str:
     """Say that there is no such exercise, and which there are."""
-    near = [known for known in EXERCISES if known[:2] == str(exercise_id)[:2]] or list(EXERCISES)
-    return f"There is no exercise {exercise_id!r}. There are {', '.join(near)}."
+    near = [known for known in EXERCISES if known[:2] == str(exercise_id)[:2]]
+    there_are = ", ".join(near) or 'those that progress() counts; their ids are like "01-bug"'
+    return f"There is no exercise {exercise_id!r}. There are {there_are}."
 
 
 def not_yet(exercise: Exercise, answers: Any) -> str:

@@ -64,10 +64,12 @@ class Verdict:
 def judge(file: str | Path, stage: int = 5, seconds: float = SECONDS) -> Verdict:
     """Run the suite on a file, stages 1 to `stage`, in a process that is ended after some seconds.
 
-    Raises ValueError for a stage that there is not.
+    Raises ValueError for a stage that there is not, and for what is no path of a file.
     """
-    if stage not in STAGES:
+    if isinstance(stage, bool) or stage not in STAGES:
         raise ValueError(f"the stages are {', '.join(map(str, STAGES))}")
+    if not isinstance(file, str | Path) or Path(file).is_dir():
+        raise ValueError(f'give the path of a file, such as "my_agentloop.py", not {file!r}')
     path = Path(file)
     if not path.is_file():
         stages = stages_up_to(stage)
