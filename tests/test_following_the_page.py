@@ -5,8 +5,10 @@ The addresses alone are exchanged, for that of a provider on this machine.
 
 from __future__ import annotations
 
+import gc
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -51,6 +53,15 @@ def keys_are_in_the_environment(url: str, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
     monkeypatch.setenv("ANTHROPIC_BEDROCK_BASE_URL", url)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
+
+
+@pytest.fixture(autouse=True)
+def clients_are_let_go() -> Iterator[None]:
+    """Drop the clients that a test made, as the page does, without a close; their sockets are warned of then."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def test_the_page_shows_a_line_for_each_of_three_providers_and_three_servers() -> None:
