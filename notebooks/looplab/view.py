@@ -339,7 +339,8 @@ def switch(text: str, hook: str) -> widgets.Checkbox:
 def choices(text: str, options: Any, hook: str, value: Any = None) -> widgets.RadioButtons:
     """Return a row of options of which one can be chosen, or none yet; they look like buttons.
 
-    A drop-down list would not do: JupyterLab takes the arrow keys that move through it.
+    Tab reaches each option and Space chooses it; the arrow keys belong to JupyterLab, hence no drop-down list either.
+    Toggle buttons would look the same, but ipywidgets does not tell a screen reader which one is chosen.
     """
     made = widgets.RadioButtons(description=text, options=options, value=value)
     return _named(made, hook, ("ll-radios",))

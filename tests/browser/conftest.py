@@ -138,8 +138,10 @@ class Desk:
         return page
 
     def close(self) -> None:
-        """Close every page."""
+        """Close every page, and end its kernel, which would go on without it."""
         for context in self.contexts:
+            for page in context.pages:
+                page.evaluate("jupyterapp.shell.currentWidget?.sessionContext.shutdown()")
             context.close()
 
     def _only_loopback(self, route: Any) -> None:

@@ -101,6 +101,20 @@ def test_the_exits_bench_redraws_the_room_and_keeps_its_height(notebook):
     shows(page, ".t-view", "411 tokens are spent and the next prompt needs about 254: together 665")
 
 
+RING = "[getComputedStyle(document.activeElement).outlineStyle, getComputedStyle(document.activeElement).outlineWidth]"
+
+
+def test_a_field_that_has_the_focus_shows_it_and_a_filled_button_stays_legible_under_the_mouse(notebook):
+    page = notebook(BENCHES["builder"], BENCHES["exits"])
+    for control in (".t-builder .t-text textarea", ".t-builder .t-args input", ".t-exits .t-max-steps-number input"):
+        page.locator(control).focus()
+        assert page.evaluate(RING) == ["solid", "2px"], control
+    page.locator(".t-text textarea").fill("86.")
+    page.locator(".t-add-reply:enabled").hover()
+    shown = "e => [getComputedStyle(e).color, getComputedStyle(e).backgroundColor]"
+    assert page.locator(".t-add-reply").evaluate(shown) == ["rgb(255, 255, 255)", "rgb(31, 31, 31)"]
+
+
 def test_a_prediction_shows_the_truth_after_the_guess(notebook):
     page = notebook(BENCHES["predict"])
     assert "three" not in page.locator(".t-predict").inner_html()
