@@ -214,7 +214,7 @@ WRAPPED: dict[str, Loop] = {
     "deadline on both": around(model=lambda model: deadline(model, 999), execute=lambda tools: deadline(tools, 999)),
     "cost_cap": around(model=lambda model: cost_cap(model, PLENTY, 3, 15)),
     "with_hooks": around(execute=lambda tools: with_hooks(tools, lambda asked: None, lambda asked, seen: None)),
-    "require_approval": around(execute=lambda tools: require_approval(tools, tools.check, {"pay"})),
+    "require_approval": around(execute=lambda tools: require_approval(tools, tools.check, ())),
     "journal": journalled,
     "Trace": around(model=lambda model: Trace().model(model), execute=lambda tools: Trace().execute(tools)),
     "replay, and the run that it replays": replayed,
