@@ -1436,16 +1436,58 @@ def from_anthropic(response: Any) -> ModelReply:
 def check_key(client: Any) -> None:
     """Raise ValueError if a client has a key or a header that cannot be sent, like one that holds a line end.
 
-    The client would try, and its own error would quote it, key and all. A key that a function makes for each request
-    is not there yet: that function must strip it.
+    The client would try, and its own error would quote it. A key that a function makes for each request is not there
+    yet: without_keys keeps it out of exceptions, but not out of the client's own log at level DEBUG.
     """
-    for name in ("api_key", "auth_token"):
+    for name in ("api_key", "auth_token", "aws_access_key", "aws_secret_key", "aws_session_token"):
         key = getattr(client, name, None)
         if isinstance(key, str) and not re.fullmatch("[!-~]*", key):
             raise ValueError(f"the client's {name} holds white space, or a letter that cannot be sent; strip it")
     for name, value in getattr(client, "default_headers", {}).items():
         if isinstance(value, str) and not re.fullmatch("([!-~]([ -~]*[!-~])?)?", value):
             raise ValueError(f"the client's header {name!r} holds what cannot be sent, like a line end; strip it")
+
+
+UNSENDABLE = r"""header value:? b?['"]|UnicodeEncodeError\('(?!utf-8)"""  # and then the header
+
+
+def quotes_key(error: BaseException) -> bool:
+    """Say whether an exception, or one that it came from, quotes a header that could not be sent, or a key that was.
+
+    Keys are in the secret headers of its request; less than 8 letters are none, for local servers take any word.
+    """
+    links, keys = [error], list[str]()
+    for link in links:  # it grows
+        origins = [link.__cause__, link.__context__, *getattr(link, "exceptions", ())]
+        links += [origin for origin in origins if origin is not None and origin not in links]
+        with suppress(Exception):  # there may be no request yet
+            headers = getattr(getattr(link, "request", None), "headers", {})
+            secrets = " ".join(str(value) for name, value in headers.items() if re.search(SECRET, name))
+            keys += re.findall(r"[\w.~+/=-]{8,}", secrets)
+    said = " ".join(written(link, lambda e: f"{e!r} {e} {vars(e)}") for link in links)
+    return any(key in said for key in keys) or re.search(UNSENDABLE, said) is not None
+
+
+def without_keys(model: Model) -> Model:
+    """Return `model`; in place of an exception that quotes a key it raises one that does not, and tells of no other.
+
+    An answer of the provider keeps its type and its `status_code`, so that it may be retried; any other error, as of
+    a key that cannot be sent, becomes a ValueError.
+    """
+
+    def discreet(messages: list[Json], specs: list[Json]) -> ModelReply:
+        try:
+            return model(messages, specs)
+        except Exception as error:
+            if not quotes_key(error):
+                raise
+            kind, status = type(error), getattr(error, "status_code", None)
+        said = f"{kind.__name__} is not shown, because it quotes a key; if that key holds a line end, strip it"
+        hidden: Exception = kind.__new__(kind, said) if status else ValueError(said)  # its __init__ wants more
+        vars(hidden)["status_code"] = status
+        raise hidden
+
+    return discreet
 
 
 def check_task(messages: list[Json]) -> None:
@@ -1469,7 +1511,7 @@ def anthropic_model(client: Any, model: str, max_tokens: int = 4096, **options: 
         request = to_anthropic(messages, specs)
         return from_anthropic(client.messages.create(model=model, max_tokens=max_tokens, **request, **options))
 
-    return ask
+    return without_keys(ask)
 
 
 OPENAI_ID = "(?s).{1,40}"
@@ -1539,7 +1581,7 @@ def openai_model(client: Any, model: str, **options: Any) -> Model:
         check_task(messages)
         return from_openai(client.chat.completions.create(model=model, **to_openai(messages, specs), **options))
 
-    return ask
+    return without_keys(ask)
 
 
 Complete = Callable[[list[Json]], str]
@@ -1645,7 +1687,7 @@ def json_text_model(complete: Complete, max_bad: int = 3) -> Model:
             raise Stop("bad_reply", f"{max_bad} replies in a row were not the JSON that was asked for")
         return from_json_text(complete(to_json_text(messages, specs)) or "")
 
-    return ask
+    return without_keys(ask)
 
 
 # --- 13 · Async loop · notebooks/13_async_loop.ipynb ----------------------------------------------------------

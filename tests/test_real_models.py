@@ -415,12 +415,12 @@ def test_options_go_to_the_api_as_they_are():
 
 
 @pytest.mark.parametrize("make", [anthropic_model, openai_model])
-@pytest.mark.parametrize("name", ["api_key", "auth_token"])
+@pytest.mark.parametrize("name", ["api_key", "auth_token", "aws_access_key", "aws_secret_key", "aws_session_token"])
 def test_a_key_that_cannot_be_sent_is_refused_before_an_error_can_quote_it(make, name):
     for key in ("sk-secret\n", " sk-secret", "sk-\nsecret", "sk-\tsecret", "sk-se cret", "sk-secret\x7f", "sk-sécret"):
         with pytest.raises(ValueError, match=f"the client's {name} holds white space") as caught:
             make(SimpleNamespace(**{name: key}), "m")
-        assert "cret" not in str(caught.value)
+        assert "sk-" not in str(caught.value)
     for key in ("sk-secret_0+/=", "", None, lambda: "a token that is made when it is needed"):
         make(SimpleNamespace(**{name: key}), "m")
 
@@ -432,6 +432,125 @@ def test_a_header_that_cannot_be_sent_is_refused_before_an_error_can_quote_it(ma
             make(SimpleNamespace(default_headers={"accept": "text", "x-token": value}), "m")
         assert "cret" not in str(caught.value)
     make(SimpleNamespace(default_headers={"a": "", "b": "x", "c": "Client/1.0 (any one)", "d": object()}), "m")
+
+
+SECRET_KEY = "zq-secret/0123+456="
+
+
+class AnswerError(Exception):
+    """An answer of a provider, as its client raises it: made from more than a text."""
+
+    def __init__(self, message: str, *, status_code: int, body: object = None) -> None:
+        super().__init__(message)
+        self.status_code, self.body = status_code, body
+
+
+class Request:
+    """A request, which does not show its headers when it is printed."""
+
+    def __init__(self, headers: dict[str, str]) -> None:
+        self.headers = headers
+
+
+def about(error: BaseException, header: str = "Authorization", value: str = f"Bearer {SECRET_KEY}") -> BaseException:
+    """Return an exception with the request that it is about, whose header holds a key."""
+    vars(error)["request"] = Request({"accept": "text", header: value})
+    return error
+
+
+def noted(error: BaseException, note: str) -> BaseException:
+    """Return an exception with a note."""
+    error.add_note(note)
+    return error
+
+
+def caused(error: BaseException, by: BaseException, hidden: bool = False) -> BaseException:
+    """Return an exception with a cause, or, hidden, with a context that no traceback shows."""
+    error.__cause__, error.__context__, error.__suppress_context__ = None if hidden else by, by, True
+    return error
+
+
+def model_that_raises(kind: str, error: BaseException) -> Any:
+    """Return the model of an adapter whose client raises an exception."""
+
+    def create(**request: Any) -> Any:
+        raise error
+
+    asked = SimpleNamespace(create=create)
+    return model_of(kind, SimpleNamespace(messages=asked, chat=SimpleNamespace(completions=asked)))
+
+
+def chain_of(error: BaseException) -> list[BaseException]:
+    """Return an exception and all that it came from."""
+    origins = [chain_of(origin) for origin in (error.__cause__, error.__context__) if origin]
+    return [error, *sum(origins, [])]
+
+
+ILLEGAL = f"Illegal header value b'Bearer {SECRET_KEY}\\n'"
+QUOTING = {
+    "its text": lambda: about(ConnectionError(f"no way for {SECRET_KEY}")),
+    "its cause": lambda: caused(about(ConnectionError("Connection error.")), OSError(SECRET_KEY)),
+    "its context": lambda: caused(about(ConnectionError("Connection error.")), OSError(SECRET_KEY), hidden=True),
+    "a note": lambda: noted(about(ConnectionError("no")), f"sent: {SECRET_KEY}"),
+    "an attribute": lambda: about(AnswerError("no", status_code=401, body={"error": f"{SECRET_KEY} is no key"})),
+    "one of a group": lambda: about(ExceptionGroup("no", [OSError(SECRET_KEY)])),
+    "another header": lambda: about(OSError("zq-token-123 is old"), "X-Amz-Security-Token", "zq-token-123"),
+    "the client, of a header": lambda: caused(ConnectionError("Connection error."), ValueError(ILLEGAL)),
+    "http.client, of a header": lambda: ValueError(ILLEGAL.replace("Illegal", "Invalid")),
+    "requests, of a header": lambda: ValueError(f"Invalid leading whitespace in header value: '{SECRET_KEY}'"),
+    "Python, of a header": lambda: UnicodeEncodeError("ascii", f"Bearer {SECRET_KEY}é", 26, 27, "not in range"),
+}
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
+@pytest.mark.parametrize("quoting", list(QUOTING))
+def test_an_exception_that_quotes_a_key_is_not_shown_wherever_it_does(kind, quoting):
+    error = QUOTING[quoting]()
+    with pytest.raises(Exception, match=f"{type(error).__name__} is not shown, because it quotes a key") as caught:
+        run(model_that_raises(kind, error))
+    assert vars(caught.value)["result"].status == "interrupted"
+    for link in chain_of(caught.value):
+        shown = f"{link!r} {link} {link.args} {vars(link)}"
+        assert SECRET_KEY not in shown and "zq-" not in shown
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
+def test_an_answer_that_quotes_a_key_keeps_its_type_and_its_status_and_is_asked_again(kind):
+    model = model_that_raises(kind, about(AnswerError(f"too many requests for {SECRET_KEY}", status_code=429)))
+    slept: list[float] = []
+    with pytest.raises(AnswerError, match="quotes a key") as caught:
+        run(with_retries(model, on=(AnswerError,), waits=(1, 2), sleep=slept.append, jitter=lambda: 0))
+    assert caught.value.status_code == 429 and slept == [1, 2] and SECRET_KEY not in str(chain_of(caught.value))
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
+@pytest.mark.parametrize("error", [
+    about(AnswerError("Incorrect API key provided: zq-se***456=", status_code=401, body={"error": "no such key"})),
+    caused(about(AnswerError("overloaded", status_code=529)), OSError("Connection refused")),
+    about(OSError("there is no model none, and none like it"), value="Bearer none"),
+    about(OSError("the header is text"), "accept-language", "the header is text"),
+    UnicodeEncodeError("utf-8", "caf\udce9", 3, 4, "surrogates not allowed"),
+    ValueError("invalid header value for anthropic-beta"),
+])
+def test_an_exception_that_quotes_no_key_passes_as_it_is(kind, error):
+    before = error.args, error.__cause__, error.__suppress_context__
+    with pytest.raises(type(error)) as caught:
+        model_that_raises(kind, error)([user("go")], [])
+    assert caught.value is error and (error.args, error.__cause__, error.__suppress_context__) == before
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI])
+def test_an_exception_whose_parts_cannot_be_looked_at_passes_as_it_is(kind):
+    class Odd(Exception):
+        @property
+        def request(self):
+            raise RuntimeError("The .request property has not been set.")
+
+        def __str__(self):
+            raise KeyError("no text")
+
+    with pytest.raises(Odd):
+        model_that_raises(kind, Odd())([user("go")], [])
 
 
 @pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])

@@ -198,6 +198,38 @@ def test_so_is_a_secret_in_a_header(value: str, make: Callable[[dict[str, str]],
     assert_hidden(WRONG_KEY, caught.value)
 
 
+UNSENDABLE_KEYS = [*BROKEN_KEYS[:1], *BROKEN_KEYS[2:], f"{WRONG_KEY}é", f"\u200b{WRONG_KEY}"]
+MADE_BY_A_FUNCTION: dict[str, Callable[[str, str], Any]] = {
+    ANTHROPIC: lambda url, key: anthropic.Anthropic(
+        base_url=url, max_retries=0, credentials=lambda **_: anthropic.AccessToken(key)),
+    OPENAI: lambda url, key: openai.OpenAI(base_url=f"{url}/v1", api_key=lambda: key, max_retries=0),
+}
+MADE_BY_A_FUNCTION[JSON_TEXT] = MADE_BY_A_FUNCTION[OPENAI]
+
+
+@pytest.mark.parametrize("kind", list(MADE_BY_A_FUNCTION))
+@pytest.mark.parametrize("key", UNSENDABLE_KEYS)
+def test_a_key_that_a_function_makes_and_that_cannot_be_sent_is_in_no_exception(
+        kind: str, key: str, provider: Provider, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(variable, raising=False)
+    provider.requests.clear()
+    with MADE_BY_A_FUNCTION[kind](url, key) as client, pytest.raises(ValueError, match="quotes a key") as caught:
+        run(model_of(kind, client))
+    assert_hidden(WRONG_KEY, caught.value)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None and provider.requests == []
+
+
+def test_a_key_that_the_provider_quotes_is_in_no_exception_and_the_status_stays(any_link: Link) -> None:
+    slept: list[float] = []
+    patient = with_retries(any_link.model, on=MAY_PASS, waits=(1, 2), sleep=slept.append, jitter=lambda: 0)
+    any_link.provider.answer = in_order([Refusal(429, f"too many requests for {KEY}")] * 3)
+    with pytest.raises((anthropic.RateLimitError, openai.RateLimitError), match="quotes a key") as caught:
+        run(patient)
+    assert caught.value.status_code == 429 and slept == [1, 2]
+    assert KEY not in "".join([*traceback.format_exception(caught.value), str(vars(caught.value))])
+
+
 def test_a_key_that_a_function_makes_is_used(provider: Provider, url: str) -> None:
     provider.answer = in_order(weather_script())
     with openai.OpenAI(base_url=f"{url}/v1", api_key=lambda: f"{KEY}\n".strip(), max_retries=0) as client:
