@@ -113,10 +113,39 @@ def test_an_agent_answers_from_what_it_is_told() -> None:
     ("At 02:00.", "2", False), ("Since 02:00.", "02:00", True), ("Since 12:02:00", "02:00", True), ("-86", "86", False),
     ("There is no order.", "no", True), ("I know.", "no", False), ("NO.", "no", True), ("delhi is", "Delhi", True),
     ("pool size 50 -> 10)", "pool size 50 -> 10", True), ("pool size 50 -> 100", "pool size 50 -> 10", False),
-    ("", "no", False), ("a+b", "a+b", True), ("1,2", "12", True),
+    ("", "no", False), ("a+b", "a+b", True), ("1,2", "12", False),
 ])
 def test_numbers_are_compared_as_numbers_and_texts_as_whole_words(answer: str, wanted: str, holds: bool) -> None:
     assert says(answer, wanted) is holds
+
+
+@pytest.mark.parametrize(("wanted", "written"), [
+    ("86", ["86F", "86 F", "86°F", "86 °F", "86.0F", "86.00 °F", "86ºF", "86℉", "86°", "86degF", "86degrees",
+            "86Celsius", "86F.", "(86F)", "**86**F", "'86F'", "It is 86: hot", "Answer:86", "30C=86F", "30°C/86°F",
+            "35,86"]),
+    ("5900", ["5,900", "Rs5900", "Rs.5,900", "₹5900", "INR5900", "5900INR", "5900rs", "5900rupees", "5900/-",
+              "$5,900.00"]),
+    ("100000", ["1,00,000", "100,000", "Rs1,00,000"]),
+    ("3", ["3lines", "3hits", "3h", "there are 3."]),
+    ("-5", ["-5C", "−5 °C"]),
+    ("0.5", ["0.5s", "0.50"]),
+])
+def test_a_number_is_found_however_it_is_written_and_whatever_unit_is_glued_to_it(
+        wanted: str, written: list[str]) -> None:
+    assert [text for text in written if not says(text, wanted)] == []
+
+
+@pytest.mark.parametrize(("wanted", "written"), [
+    ("86", ["186F", "186 F", "86.5", "86.5F", "86.5°F", "860F", "1.86F", ".86", "0.86", "-86F", "−86", "86,000",
+            "1,86,000", "v86", "A86", "86A", "86a1b", "86_000", "86e3", "86k", "86th", "v1.86", "86.5.1", "86:10",
+            "02:86", "2026-86-11", "80-86", "86-90"]),
+    ("5900", ["15900", "59000rs", "Rs59000", "Rs5900.50", "A5900", "order-A5900", "59,000", "5,9000", "xrs5900"]),
+    ("3", ["02:03:05", "2026-11-03", "3rd", "3k", "v3", "3.5lines", "p3", "3a"]),
+    ("5", ["-5", "−5°C", "1.5", "5k", "5m"]),
+])
+def test_a_part_of_a_number_an_id_a_time_a_date_or_a_range_is_another_number(
+        wanted: str, written: list[str]) -> None:
+    assert [text for text in written if says(text, wanted)] == []
 
 
 @pytest.mark.parametrize(("used", "path", "holds"), [
@@ -361,7 +390,7 @@ def test_a_score_comes_back_from_its_file_as_it_was_whatever_it_holds(tmp_path: 
 # --- How sure -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("right", "runs", "low", "high"), [
+@pytest.mark.parametrize(("right", "runs", "low", "high"), [  # Newcombe (1998), Table I, method 3
     (81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0, 0.1611), (1, 29, 0.0061, 0.1718),
 ])
 def test_the_interval_is_the_published_one(right: int, runs: int, low: float, high: float) -> None:

@@ -325,6 +325,40 @@ def test_a_file_that_is_no_skill_is_refused_with_its_name(text: str, tmp_path: P
         nb.read_skills(tmp_path)
 
 
+GOOD = "Load it when asked.\n\nDo it — at once.\n"
+
+
+@pytest.mark.parametrize("content", [
+    GOOD.encode("utf-8"), GOOD.encode("utf-8-sig"), GOOD.replace("\n", "\r\n").encode("utf-8-sig"),
+], ids=["plain", "with a mark", "with a mark, and of Windows"])
+def test_a_skill_is_read_with_or_without_a_mark_at_its_beginning_and_with_any_line_ends(
+        content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_bytes(content)
+    assert nb.read_skills(tmp_path) == {"good": nb.Skill("Load it when asked.", "Do it — at once.\n")}
+
+
+@pytest.mark.parametrize("content", [GOOD.encode("utf-16"), GOOD.encode("cp1252"), b"A line.\n\n\x80"],
+                         ids=["UTF-16", "of Windows", "a broken end"])
+def test_a_file_that_is_no_utf_8_is_refused_with_its_name(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_bytes(GOOD.encode("utf-8"))
+    (tmp_path / "odd.md").write_bytes(content)
+    with pytest.raises(ValueError, match="^odd.md cannot be read as UTF-8: UnicodeDecodeError$"):
+        nb.read_skills(tmp_path)
+
+
+def test_a_folder_that_is_missing_or_is_a_file_and_a_file_that_is_a_folder_are_said_in_a_sentence(
+        tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(GOOD, encoding="utf-8")
+    for name in ("missing", "file"):
+        with pytest.raises(ValueError, match=f"^there is no folder {name}, so there are no skills$"):
+            nb.read_skills(tmp_path / name)
+    (tmp_path / "odd.md").mkdir()
+    with pytest.raises(ValueError, match="^odd.md cannot be read as UTF-8: "):
+        nb.read_skills(tmp_path)
+    (tmp_path / "odd.md").rmdir()
+    assert nb.read_skills(tmp_path) == {}
+
+
 def test_with_each_of_the_two_the_main_list_is_shorter_and_the_answer_is_the_same() -> None:
     skills, sizes, paid = nb.read_skills(SKILLS), {}, set()
     files = [file.read_text(encoding="utf-8") for file in sorted(SKILLS.glob("*.md"))]

@@ -94,14 +94,21 @@ TASKS = [
 # --- Grading ----------------------------------------------------------------------------------------------------
 
 
-NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
+NUMBER = r"-?(?:\d{1,3}(?:,\d\d+)*,\d{3}|\d+)(?!\d)(?:\.\d+)?"
+MINUS = "\N{MINUS SIGN}"
+UNIT = "(?:[°º˚]?(?:deg|degrees)?(?:[cf]|celsius|fahrenheit)?|rs|inr|rupees?|usd|eur|lines?|hits?|ms|s|min|h)"
+BEFORE = r"(?:(?<!\w)|(?<=\brs)|(?<=\binr)|(?<=\busd)|(?<=\beur))(?<!\d[:-])(?<![^a-z]\.)"
+AFTER = rf"(?={UNIT}(?!\w))(?![:.-]\d)"
 
 
 def says(answer: str, wanted: str) -> bool:
-    """Say whether an answer holds a number, however it is written, or a text as whole words."""
+    """Say whether an answer holds a number, however it is written, or a text as whole words.
+
+    A unit may be glued to a number, as in 86°F or Rs5900. A part of an id, a time, a date or a range is no number.
+    """
     if re.fullmatch(NUMBER, wanted):
-        numbers = [wanted, *re.findall(rf"(?<![\w.:]){NUMBER}(?![\w:])", answer)]
-        value, *others = [float(number.replace(",", "")) for number in numbers]
+        written = re.findall(f"{BEFORE}(?>({NUMBER})){AFTER}", f" {answer.replace(MINUS, '-')}", re.IGNORECASE)
+        value, *others = [float(number.replace(",", "")) for number in [wanted, *written]]
         return value in others
     return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", answer, re.IGNORECASE) is not None
 
