@@ -19,7 +19,7 @@ import json
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import chain, count, repeat, takewhile
+from itertools import chain, count, takewhile
 from typing import Any
 
 Json = dict[str, Any]
@@ -79,6 +79,12 @@ def final(text: str) -> ModelReply:
     return ModelReply(text)
 
 
+def require(condition: object, sentence: str, error: type[Exception] = ValueError) -> None:
+    """Raise `error` with a sentence unless a condition holds; an assert would be gone under `python -O`."""
+    if not condition:
+        raise error(sentence)
+
+
 def after(expected: str, reply: ModelReply) -> Model:
     """Write a scripted step that replies only if a message since the last reply contains `expected`.
 
@@ -87,8 +93,7 @@ def after(expected: str, reply: ModelReply) -> Model:
 
     def step(messages: list[Json], specs: list[Json]) -> ModelReply:
         news = [m["content"] for m in takewhile(lambda m: m["role"] != "assistant", reversed(messages))]
-        if not any(expected in text for text in news):
-            raise AssertionError(f"the script expected {expected!r} in what came since the last reply: {news}")
+        require(any(expected in text for text in news), f"the script expected {expected!r} in {news}", AssertionError)
         return reply
 
     return step
@@ -106,14 +111,12 @@ class ScriptedModel:
         self._calls: list[tuple[list[Json], int]] = []  # for each call: a growing copy, and how much of it was shown
 
     def __call__(self, messages: list[Json], specs: list[Json]) -> ModelReply:
-        if messages[: len(self._shown)] != self._shown:  # another run
-            self._copies = []
+        self._copies = self._copies if messages[: len(self._shown)] == self._shown else []  # [] for another run
         self._copies += deepcopy(messages[len(self._copies) :])
         self._shown = list(messages)
         self._calls.append((self._copies, len(messages)))
-        if len(self._calls) > len(self._steps):
-            raise AssertionError(f"script ran out: call {len(self._calls)} of {len(self._steps)}")
-        step = self._steps[len(self._calls) - 1]
+        require(self._steps, f"script ran out at call {len(self._calls)}", AssertionError)
+        step = self._steps.pop(0)
         return step(messages, specs) if callable(step) else step
 
     @property
@@ -123,8 +126,7 @@ class ScriptedModel:
 
     def assert_complete(self) -> None:
         """Raise AssertionError if replies of the script were not used."""
-        if len(self._calls) < len(self._steps):
-            raise AssertionError(f"script not finished: {len(self._calls)} of {len(self._steps)} replies were used")
+        require(not self._steps, f"script not finished: {len(self._steps)} replies were not used", AssertionError)
 
 
 # --- 2 · Validator · notebooks/02_validator.ipynb -------------------------------------------------------------
@@ -150,9 +152,8 @@ def validate_args(args: Any, schema: Json) -> str | None:
     """
     if not isinstance(args, dict) or not all(isinstance(name, str) for name in args):
         return "arguments must be a JSON object"
-    for name in schema.get("required", []):
-        if name not in args:
-            return f"missing required argument {name!r}"
+    if missing := [name for name in schema.get("required", []) if name not in args]:
+        return f"missing required argument {missing[0]!r}"
     properties = schema.get("properties", {})
     for name, value in args.items():
         if name not in properties:
@@ -181,32 +182,31 @@ def check_words(where: str, rule: Json, checked: dict[str, list[Any]]) -> None:
 
 def check_schema(schema: Any) -> None:
     """Raise SchemaError unless validate_args enforces every word of `schema` that is more than a description."""
-    words = dict(schema) if isinstance(schema, dict) else {"type": None}
+    words: Json = dict(schema) if isinstance(schema, dict) else {"type": None}
     properties, required = words.pop("properties", {}), words.pop("required", [])
-    if not isinstance(properties, dict) or not isinstance(required, list):
-        raise SchemaError('parameters must be like {"type": "object", "properties": {...}, "required": [...]}')
+    require(type(properties) is dict and type(required) is list, "properties is a dict, required a list", SchemaError)
     check_words("parameters", words, {"type": ["object"], "additionalProperties": [False]})
     for name, rule in properties.items():
         words = rule if isinstance(rule, dict) else {}
         check_words(f"argument {name!r}", {"type": None} | words, {"type": list(JSON_TYPES)})
-    if unknown := [name for name in required if name not in list(properties)]:  # a list, for what cannot be hashed
-        raise SchemaError(f"required names {unknown[0]!r}, which is not in properties")
+    unknown = [name for name in required if name not in list(properties)]  # a list, for what cannot be hashed
+    require(not unknown, f"required names {unknown}, not in properties", SchemaError)
 
 
 # --- 3 · Registry · notebooks/03_registry.ipynb ---------------------------------------------------------------
 
 import inspect
 import re
+from contextlib import suppress
 
 Execute = Callable[[ToolCall], str]
 
 
 def written(value: Any, write: Callable[[Any], str] = repr) -> str:
     """Write a value as text, or name its type where that fails."""
-    try:
+    with suppress(Exception):
         return write(value)
-    except Exception:
-        return type(value).__name__
+    return type(value).__name__
 
 
 def describe(error: BaseException) -> str:
@@ -230,7 +230,6 @@ def json_copy(value: Any, depth: int = 100) -> Any:
 
 
 encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode  # json.dumps would build one at each call
-decode = json.JSONDecoder().raw_decode
 
 
 def to_json(value: Any) -> str:
@@ -242,13 +241,9 @@ def check_function(fn: Any, parameters: Json) -> None:
     """Raise TypeError unless `fn` is a plain function that takes the arguments of `parameters` by name."""
     inner = inspect.unwrap(getattr(fn, "func", fn))
     tests = (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction)
-    if any(test(f) for test in tests for f in (inner, type(inner).__call__)):
-        raise TypeError("this loop does not run async or generator functions; register a plain one")
+    require(not any(test(f) for test in tests for f in (inner, type(inner).__call__)), "fn is async or a generator")
     for names in (parameters.get("required", []), parameters.get("properties", {})):
-        try:
-            inspect.signature(fn).bind(**dict.fromkeys(names))
-        except (TypeError, ValueError):  # it does not take them, or it is a built-in that does not say what it takes
-            raise TypeError(f"fn does not take the arguments {sorted(names)} by name") from None
+        inspect.signature(fn).bind(**dict.fromkeys(names))
 
 
 class ToolRegistry:
@@ -259,19 +254,16 @@ class ToolRegistry:
 
     def register(self, name: str, description: str, parameters: Json, fn: Callable[..., Any]) -> None:
         """Add a tool, or raise SchemaError if its calls could fail for a fault that is ours and not the model's."""
-        if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
-            raise SchemaError(f"the tool name {written(name)} must be 1 to 64 of a-z, A-Z, 0-9, _ and -")
-        if name in self._tools:
-            raise SchemaError(f"the tool name {name!r} is taken")
-        if not isinstance(description, str):
-            raise SchemaError(f"tool {name!r}: the description must be text")
         try:
+            require(has_type(name, "string") and has_type(description, "string"), "name and description must be text")
+            require(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name), "a name has 1 to 64 of a-z, A-Z, 0-9, _ and -")
+            require(name not in self._tools, "the name is taken")
             check_schema(parameters)
             check_function(fn, parameters)
             spec = {"name": name, "description": description, "parameters": {"type": "object"} | parameters}
             self._tools[name] = json_copy(spec), fn
         except Exception as error:
-            raise SchemaError(f"tool {name!r}: {error}") from None
+            raise SchemaError(f"tool {written(name)}: {error}") from None
 
     def specs(self) -> list[Json]:
         """List name, description and parameters of each tool, as copies: what the model is shown."""
@@ -282,9 +274,8 @@ class ToolRegistry:
         if not isinstance(name, str) or name not in self._tools:
             return f"ERROR: unknown tool {written(name)}. Available tools: {sorted(self._tools)}"
         parameters = self._tools[name][0]["parameters"]
-        if problem := validate_args(args, parameters):
-            return f"ERROR: {problem}. {name} expects {to_json(parameters.get('properties', {}))}"
-        return None
+        problem = validate_args(args, parameters)
+        return f"ERROR: {problem}. {name} expects {to_json(parameters.get('properties', {}))}" if problem else None
 
     def execute(self, name: Any, args: Any) -> str:
         """Run one call and return the observation: the result as JSON, or a text that starts with "ERROR: ".
@@ -305,36 +296,6 @@ class ToolRegistry:
     def __call__(self, call: ToolCall) -> str:
         """Run a call by its name and arguments: a registry is the innermost Execute."""
         return self.execute(call.name, call.args)
-
-
-WEATHER_TASK = "How hot is Pune in Fahrenheit?"
-
-
-def weather_world() -> tuple[ToolRegistry, list[str]]:
-    """Return the demo's registry, and the log of every call that really ran."""
-    registry, ran = ToolRegistry(), list[str]()
-
-    def get_weather(city: str) -> Json:
-        ran.append(f"get_weather({city})")
-        return {"city": city, "celsius": {"Pune": 30, "Delhi": 35}[city]}
-
-    def c_to_f(celsius: float) -> float:
-        ran.append(f"c_to_f({celsius})")
-        return celsius * 9 / 5 + 32
-
-    city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    about = "Current temperature of a city, in Celsius. Use it when the user asks about weather."
-    registry.register("get_weather", about, city, get_weather)
-    celsius = {"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]}
-    about = "Convert Celsius to Fahrenheit. Use it when the user wants Fahrenheit."
-    registry.register("c_to_f", about, celsius, c_to_f)
-    return registry, ran
-
-
-def weather_script() -> list[ModelReply]:
-    """Return the replies of a model that answers WEATHER_TASK in three steps."""
-    look_up = asks(call("c1", "get_weather", city="Pune"), text="I will look up Pune first.")
-    return [look_up, asks(call("c2", "c_to_f", celsius=30)), final("It is 86.0 F in Pune.")]
 
 
 # --- 4 · Loop · notebooks/04_loop.ipynb -----------------------------------------------------------------------
@@ -367,13 +328,9 @@ def count_tokens(obj: Any) -> int:
 
 def open_calls(messages: list[Json]) -> list[ToolCall]:
     """Return, as copies, the calls of the last reply that have no observation yet, in order."""
-    answered = set()
-    for message in reversed(messages):
-        if message["role"] == "assistant":
-            calls = [c for c in message["tool_calls"] if c["id"] not in answered]
-            return [ToolCall(**c | {"args": json_copy(c["args"])}) for c in calls]
-        answered.add(message.get("tool_call_id"))
-    return []
+    last: Json = next((m for m in reversed(messages) if m["role"] == "assistant"), {"tool_calls": []})
+    answered = {m.get("tool_call_id") for m in takewhile(lambda m: m is not last, reversed(messages))}
+    return [ToolCall(**c | {"args": json_copy(c["args"])}) for c in last["tool_calls"] if c["id"] not in answered]
 
 
 def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
@@ -381,17 +338,15 @@ def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
 
     Adds the id to `taken_ids`. Arguments that are not JSON become text, and `error` says why the call cannot run.
     """
-    record: Json = {"id": call.id, "name": call.name, "args": call.args}
-    if not isinstance(call.id, str) or not call.id or call.id in taken_ids:
-        record["id"] = next(i for n in count(len(taken_ids) + 1) if (i := f"call_{n}") not in taken_ids)
-    taken_ids.add(record["id"])
-    if not isinstance(call.name, str):
-        record["name"] = f"({written(call.name)})"  # in brackets no tool has it
+    ids = chain([call.id], (f"call_{n}" for n in count(len(taken_ids) + 1)))
+    call_id = next(i for i in ids if isinstance(i, str) and i and i not in taken_ids)
+    taken_ids.add(call_id)
+    name = call.name if isinstance(call.name, str) else f"({written(call.name)})"  # in brackets no tool has it
     try:
-        record["args"], error = json_copy(call.args), call.error
+        args, error = json_copy(call.args), call.error
     except Exception as problem:
-        record["args"], error = written(call.args), call.error or f"arguments are not JSON: {describe(problem)}"
-    return record | {"error": str(error)} if error else record
+        args, error = written(call.args), call.error or f"arguments are not JSON: {describe(problem)}"
+    return {"id": call_id, "name": name, "args": args} | ({"error": str(error)} if error else {})
 
 
 def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
@@ -403,11 +358,6 @@ def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
         raise ValueError(f"the model must return a ModelReply with text and no stop reason done, not {written(reply)}")
     calls = [record_call(call, taken_ids) for call in reply.tool_calls or [] if not reply.stop_reason]
     return {"role": "assistant", "content": reply.content or "", "tool_calls": calls}
-
-
-def refuse_errors(execute: Execute) -> Execute:
-    """Wrap `execute` so that a call that could not be decoded is answered with its error, and not run."""
-    return lambda call: f"ERROR: {call.error}" if call.error else execute(call)
 
 
 Watch = Callable[[Json], None]
@@ -432,7 +382,7 @@ class Run:
         """Append a message, and return its tokens."""
         text = encode(message)
         self.messages.append(message)
-        self.copies.append(decode(text)[0])
+        self.copies.append(json.loads(text))
         self.chars += len(text) + len(", ")  # a list as JSON adds these, or brackets, to each message
         return max(1, len(text) // 4)
 
@@ -451,14 +401,13 @@ class Run:
 
     def answer(self, call: ToolCall, content: str) -> None:
         """Keep the one message that answers `call`; raise ValueError if its content is not text."""
-        if not isinstance(content, str):
-            raise ValueError(f"execute must return the observation as text, not {written(content)}")
+        require(isinstance(content, str), "execute must return the observation as text")
         self.keep({"role": "tool", "tool_call_id": call.id, "name": call.name, "content": content})
 
     def close(self, first: str, rest: str) -> None:
         """Answer the open calls with two texts, so that a provider accepts the list."""
-        for call, text in zip(open_calls(self.messages), chain([first], repeat(rest))):
-            self.answer(call, text)
+        for number, call in enumerate(open_calls(self.messages)):
+            self.answer(call, rest if number else first)
         self.tell()
 
     def end(self, status: str) -> AgentResult:
@@ -468,8 +417,6 @@ class Run:
 
 
 # --- 5 · Exits · notebooks/05_exits.ipynb ---------------------------------------------------------------------
-
-from contextlib import suppress
 
 WAITING = "waiting_for_approval"  # the one exit that leaves calls open, because they have not started
 INTERRUPTED = "ERROR: interrupted; it may have taken effect"
@@ -483,8 +430,7 @@ class Stop(Exception):
     """
 
     def __init__(self, status: str, why: str = "") -> None:
-        if status in ("", "done"):
-            raise ValueError("a wrapper ends a run with a status of its own; only a final answer makes it done")
+        require(status not in ("", "done"), "a wrapper has a status of its own; only an answer makes a run done")
         super().__init__(f"{status}: {why}" if why else status)
         self.status, self.why = status, why or status
 
@@ -501,8 +447,7 @@ def run_agent(task: str, model: Model, registry: ToolRegistry, system: str = "Us
     Raises ValueError for a limit below 1. An exception of the model or of a wrapper passes through, as does Ctrl-C,
     with the run so far in its attribute `result`; a wrapper's Stop ends the run instead.
     """
-    if not isinstance(task, str) or not isinstance(system, str):
-        raise ValueError("task and system must be text")
+    require(isinstance(task, str) and isinstance(system, str), "task and system must be text")
     start = AgentResult("", None, 0, 0, [{"role": "system", "content": system}, {"role": "user", "content": task}])
     return continue_agent(start, model, registry, max_steps, token_budget, execute=execute, watch=watch)
 
@@ -514,11 +459,9 @@ def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, ma
     Calls that wait for approval are executed. Any other open call was interrupted and is answered so: nothing runs
     twice by itself. Raises ValueError for a limit below 1 and for a run that is done.
     """
-    if max_steps < 1 or token_budget < 1:
-        raise ValueError("max_steps and token_budget must be at least 1")
-    if result.status == "done":
-        raise ValueError("this run is done; begin a new one with run_agent")
-    execute = refuse_errors(registry if execute is None else execute)
+    require(max_steps >= 1 and token_budget >= 1, "max_steps and token_budget must be at least 1")
+    require(result.status != "done", "this run is done; begin a new one with run_agent")
+    execute = registry if execute is None else execute
     run, specs = Run(result, watch), registry.specs()
     specs_tokens = count_tokens(specs)
     try:
@@ -527,7 +470,7 @@ def continue_agent(result: AgentResult, model: Model, registry: ToolRegistry, ma
                 run.close(INTERRUPTED, INTERRUPTED)
             while True:
                 for call in open_calls(run.messages):
-                    run.answer(call, execute(call))
+                    run.answer(call, f"ERROR: {call.error}" if call.error else execute(call))
                     run.tell()
                 if run.steps >= max_steps:
                     return run.end("step_limit")
@@ -566,8 +509,7 @@ def with_timeout(fn: Callable[P, T], seconds: float) -> Callable[P, T]:
 
     It runs in another thread. Python cannot end a thread, so a call that is late goes on and may still take effect.
     """
-    if not 0 < seconds <= threading.TIMEOUT_MAX:
-        raise ValueError("seconds must be above 0, and no more than a thread can wait")
+    require(0 < seconds <= threading.TIMEOUT_MAX, "seconds must be above 0, and no more than a thread can wait")
 
     @wraps(fn)
     def limited(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -628,8 +570,7 @@ def trim_result(execute: Execute, max_chars: int) -> Execute:
 
     The beginning and the end stay, for an error often says at its end what to do. What was cut is no longer JSON.
     """
-    if not isinstance(max_chars, int) or max_chars < 1:
-        raise ValueError("max_chars must be a whole number, at least 1")
+    require(isinstance(max_chars, int) and max_chars >= 1, "max_chars must be a whole number, at least 1")
 
     def trimmed(call: ToolCall) -> str:
         text = execute(call)
@@ -648,8 +589,7 @@ def fit_messages(messages: list[Json], max_tokens: int) -> list[Json]:
     The oldest steps are left out, each reply with all its observations. What no reply began stays, like the system
     message and the task, and so does the last step, even where these alone are too long.
     """
-    if max_tokens < 1:
-        raise ValueError("max_tokens must be at least 1")
+    require(max_tokens >= 1, "max_tokens must be at least 1")
     starts = [i for i, message in enumerate(messages) if message["role"] != "tool"]
     groups = [messages[start:end] for start, end in pairwise([*starts, len(messages)])]
     stays = [group[0]["role"] != "assistant" for group in groups[:-1]] + [True]
@@ -680,8 +620,8 @@ def stop_on_repeat(execute: Execute, limit: int = 3, on_repeat: str = "stop") ->
     It ends the run, or with on_repeat="tell" answers with an error. A poll whose answer changes is no repeat; two
     calls in turn, A-B-A-B, are not caught. It counts for one run: build it anew for each.
     """
-    if not isinstance(limit, int) or limit < 2 or on_repeat not in ("stop", "tell"):
-        raise ValueError('limit must be a whole number, at least 2, and on_repeat "stop" or "tell"')
+    require(isinstance(limit, int) and limit >= 2, "limit must be a whole number, at least 2")
+    require(on_repeat in ("stop", "tell"), 'on_repeat must be "stop" or "tell"')
     last, times = ("", ""), 0
 
     def watchful(call: ToolCall) -> str:
@@ -705,8 +645,7 @@ def deadline(inner: Callable[P, T], seconds: float, clock: Callable[[], float] =
 
     It is checked before each call, and cuts none off: with_timeout does that. Build it anew for each run.
     """
-    if not seconds > 0:
-        raise ValueError("seconds must be above 0")
+    require(seconds > 0, "seconds must be above 0")
     end = clock() + seconds
 
     def punctual(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -723,8 +662,7 @@ def cost_cap(model: Model, max_usd: float, prompt_price: float, reply_price: flo
     Prices are USD per million tokens. A reply's usage counts, or the loop's estimate where it has none; as with the
     token budget, the last reply may pass the cap. It counts for one run: build it anew for each.
     """
-    if not (max_usd > 0 and prompt_price >= 0 and reply_price >= 0):
-        raise ValueError("max_usd must be above 0, and no price below 0")
+    require(max_usd > 0 and prompt_price >= 0 and reply_price >= 0, "max_usd must be above 0, and no price below 0")
     spent, known, seen = 0.0, 0, 0  # USD; of the next prompt the tokens that are known, and in how many messages
     head: list[Json] = []  # of the last prompt; another one says that messages were left out since
 
@@ -793,13 +731,11 @@ def with_hooks(execute: Execute, before: Before | None = None, after: After | No
     `before(call)` returns None to let the call run, a text that is the observation instead, or another ToolCall to
     run, which is validated like any. `after(call, observation)` returns None, or a text to show instead.
     """
-    execute = refuse_errors(execute)  # a changed call may have one
-
     def hooked(call: ToolCall) -> str:
         decision = ask_before(before, call) if before else call
         if isinstance(decision, str):
             return decision
-        result = execute(decision)
+        result = f"ERROR: {decision.error}" if decision.error else execute(decision)
         return ask_after(after, decision, result) if after else result
 
     return hooked
@@ -827,8 +763,7 @@ def require_approval(execute: Execute, check: Callable[[Any, Any], str | None], 
     first: no person is asked about a call that cannot run. `verdicts` are what `decide` returned, bound to the call as
     the list records it: a hook that changes calls must leave risky ones alone.
     """
-    if isinstance(risky, str):
-        raise ValueError("risky must be a collection of tool names, not one text")
+    require(not isinstance(risky, str), "risky must be a collection of tool names, not one text")
     risky_names, verdicts = frozenset(risky), dict(verdicts or {})
     if unknown := [name for name in sorted(risky_names) if (check(name, {}) or "").startswith("ERROR: unknown tool")]:
         raise ValueError(f"risky names {unknown[0]!r}, which is no tool: its calls would run without approval")
@@ -1255,8 +1190,7 @@ def first_difference(a: list[Json], b: list[Json], volatile: Collection[str] = V
     A field is named by its path, which goes into a result too: content.celsius. Paths in `volatile` may differ: the
     ids of calls, and what you add, like the time in a result: (*VOLATILE, "content.at").
     """
-    if isinstance(volatile, str):
-        raise ValueError("volatile must be a collection of paths, not one text")
+    require(not isinstance(volatile, str), "volatile must be a collection of paths, not one text")
     for i in range(start, max(len(a), len(b))):
         if i >= min(len(a), len(b)):
             longer, which = (a, "first") if i < len(a) else (b, "second")
@@ -1347,7 +1281,7 @@ def object_args(asked: Json) -> Json:
 
 def sendable(request: Any) -> Any:
     """Return a copy of a request with each half of a surrogate pair, which UTF-8 cannot write, replaced by "?"."""
-    return decode(encode(request).encode("utf-8", "replace").decode("utf-8"))[0]
+    return json.loads(encode(request).encode("utf-8", "replace"))
 
 
 def anthropic_blocks(message: Json) -> list[Json]:
@@ -1637,7 +1571,7 @@ def first_object(text: str) -> tuple[Json, str]:
         if found[1] and (depth or found[1][0] == "["):
             break
         with suppress(ValueError, RecursionError):
-            return decode(text, found.end() - 1)[0], text[: found.end() - 1]
+            return json.JSONDecoder().raw_decode(text, found.end() - 1)[0], text[: found.end() - 1]
         depth += 1
     return {}, text
 
@@ -1817,7 +1751,7 @@ async def answer_calls(run: Run, execute: Execute, safe: Collection[str], report
     import asyncio
 
     def work(call: ToolCall) -> None:
-        outcomes[call.id] = outcome(execute, call)
+        outcomes[call.id] = (lambda: f"ERROR: {call.error}") if call.error else outcome(execute, call)
 
     calls = open_calls(run.messages)
     at_once = all(call.name in safe for call in calls)
@@ -1867,8 +1801,7 @@ async def run_agent_async(task: str, model: AsyncModel, registry: ToolRegistry,
     and asyncio.run waits for it, so put with_timeout around a tool that may hang. Unlike run_agent this loop knows
     whether a call was begun when `watch` raised, and says "not run" of one that was not.
     """
-    if not isinstance(task, str) or not isinstance(system, str):
-        raise ValueError("task and system must be text")
+    require(isinstance(task, str) and isinstance(system, str), "task and system must be text")
     start = AgentResult("", None, 0, 0, [{"role": "system", "content": system}, {"role": "user", "content": task}])
     return await continue_agent_async(start, model, registry, max_steps, token_budget,
                                       execute=execute, watch=watch, report=report, safe=safe)
@@ -1878,11 +1811,10 @@ async def continue_agent_async(result: AgentResult, model: AsyncModel, registry:
                                token_budget: int, *, execute: Execute | None = None, watch: Watch | None = None,
                                report: Report | None = None, safe: Collection[str] = ()) -> AgentResult:
     """Go on with a run that stopped, as continue_agent does, whichever of the two loops it began in."""
-    if max_steps < 1 or token_budget < 1 or isinstance(safe, str):
-        raise ValueError("max_steps and token_budget must be at least 1, and safe a collection of tool names")
-    if result.status == "done":
-        raise ValueError("this run is done; begin a new one with run_agent_async")
-    execute, report = refuse_errors(registry if execute is None else execute), report or (lambda event: None)
+    require(max_steps >= 1 and token_budget >= 1, "max_steps and token_budget must be at least 1")
+    require(not isinstance(safe, str), "safe must be a collection of tool names")
+    require(result.status != "done", "this run is done; begin a new one with run_agent_async")
+    execute, report = registry if execute is None else execute, report or (lambda event: None)
     run, specs, outcomes = Run(result, None), registry.specs(), Outcomes()
     run.watch, specs_tokens = reporting(run, report, watch), count_tokens(specs)
     try:
@@ -1940,6 +1872,35 @@ async def agent_events(run: Callable[..., Awaitable[AgentResult]], *args: Any, *
 
 
 # --- The demo -------------------------------------------------------------------------------------------------
+
+WEATHER_TASK = "How hot is Pune in Fahrenheit?"
+
+
+def weather_world() -> tuple[ToolRegistry, list[str]]:
+    """Return the demo's registry, and the log of every call that really ran."""
+    registry, ran = ToolRegistry(), list[str]()
+
+    def get_weather(city: str) -> Json:
+        ran.append(f"get_weather({city})")
+        return {"city": city, "celsius": {"Pune": 30, "Delhi": 35}[city]}
+
+    def c_to_f(celsius: float) -> float:
+        ran.append(f"c_to_f({celsius})")
+        return celsius * 9 / 5 + 32
+
+    city = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    about = "Current temperature of a city, in Celsius. Use it when the user asks about weather."
+    registry.register("get_weather", about, city, get_weather)
+    celsius = {"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]}
+    about = "Convert Celsius to Fahrenheit. Use it when the user wants Fahrenheit."
+    registry.register("c_to_f", about, celsius, c_to_f)
+    return registry, ran
+
+
+def weather_script() -> list[ModelReply]:
+    """Return the replies of a model that answers WEATHER_TASK in three steps."""
+    look_up = asks(call("c1", "get_weather", city="Pune"), text="I will look up Pune first.")
+    return [look_up, asks(call("c2", "c_to_f", celsius=30)), final("It is 86.0 F in Pune.")]
 
 
 def trace_rows(result: AgentResult, specs: list[Json]) -> list[list[str]]:

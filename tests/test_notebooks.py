@@ -17,12 +17,12 @@ from urllib.parse import unquote
 
 import pytest
 from looplab.build import NOTEBOOKS, find_faults, find_notebooks, to_normal_form
-from looplab.weave import AGENTLOOP
+from looplab.weave import find_cells
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, reads, writes
 
 UNITS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-TAGS = {"agentloop", "draft", "whole", "exercise", "raises-exception", "predict", "setup"}
+TAGS = {"agentloop", "demo", "draft", "whole", "exercise", "raises-exception", "predict", "setup"}
 
 
 @dataclass(frozen=True)
@@ -237,18 +237,15 @@ def its_code_is_plain_python_that_asks_for_no_input(book: Book) -> Iterator[str]
 
 @cache
 def homes() -> dict[str, int]:
-    """Map each name of agentloop.py to the number of its section; what the demo defines is in none."""
-    text = AGENTLOOP.read_text(encoding="utf-8")
-    rules = list(re.finditer(r"^# --- (\d+) · ", text, re.MULTILINE))
-    starts = {text[: found.start()].count("\n"): int(found[1]) for found in rules}
-    sections: dict[str, int] = {}
-    for node in ast.parse(text[: text.index("# --- The demo")]).body:
-        section = max([number for start, number in starts.items() if start < node.lineno], default=0)
-        for part in [node] if isinstance(node, UNITS) else ast.walk(node):
-            name = getattr(part, "asname", None) or getattr(part, "name", None) or getattr(part, "id", None)
-            if name and not isinstance(getattr(part, "ctx", None), ast.Load):
-                sections.setdefault(name, section)
-    return sections
+    """Map each name of agentloop.py to the number of the notebook that builds it."""
+    numbers: dict[str, int] = {}
+    for cell in find_cells("agentloop"):
+        for node in ast.parse(cell.source).body:
+            for part in [node] if isinstance(node, UNITS) else ast.walk(node):
+                name = getattr(part, "asname", None) or getattr(part, "name", None) or getattr(part, "id", None)
+                if name and not isinstance(getattr(part, "ctx", None), ast.Load):
+                    numbers.setdefault(name, int(cell.notebook.name[:2]))
+    return numbers
 
 
 @rule(

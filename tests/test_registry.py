@@ -37,13 +37,13 @@ BEYOND_ASCII = ["wetter_für", "t\u0660", "東京", "t\ud83d"]
 
 @pytest.mark.parametrize("name", [*BAD_TEXTS, *BEYOND_ASCII, None, 5, True, b"t", ["t"], ("t",)], ids=repr)
 def test_a_name_that_a_provider_would_refuse_is_refused(name):
-    with pytest.raises(SchemaError, match="tool name"):
+    with pytest.raises(SchemaError, match="^tool .*(1 to 64|must be text)"):
         tool(lambda: 1, name=name)
 
 
 def test_a_name_that_is_taken_is_refused_and_the_first_tool_stays():
     registry = tool(lambda: "first", {"description": "one"})
-    with pytest.raises(SchemaError, match="'t' is taken"):
+    with pytest.raises(SchemaError, match="tool 't': the name is taken"):
         registry.register("t", "Another.", CITY, lambda city: "second")
     assert registry.execute("t", {}) == '"first"'
     assert registry.specs()[0]["parameters"]["description"] == "one"
@@ -164,13 +164,13 @@ ASYNC = {
 
 @pytest.mark.parametrize("fn", ASYNC.values(), ids=ASYNC)
 def test_an_async_or_generator_function_is_refused_for_its_body_would_never_run(fn):
-    with pytest.raises(SchemaError, match="does not run async or generator functions"):
+    with pytest.raises(SchemaError, match="tool 't': fn is async or a generator"):
         tool(fn)
 
 
 @pytest.mark.parametrize("fn", [None, "get_weather", 5, [], {"city": "Pune"}, object()], ids=type)
 def test_what_cannot_be_called_is_refused(fn):
-    with pytest.raises(SchemaError, match="does not take the arguments"):
+    with pytest.raises(SchemaError, match="tool 't': .* is not a callable object"):
         tool(fn)
 
 
@@ -219,20 +219,20 @@ MISFITS = {
 
 @pytest.mark.parametrize("fn", MISFITS.values(), ids=MISFITS)
 def test_a_function_that_cannot_take_the_arguments_by_name_is_refused(fn):
-    with pytest.raises(SchemaError, match="does not take the arguments"):
+    with pytest.raises(SchemaError, match="tool 't': .*(argument|positional)"):
         tool(fn, CITY)
 
 
 def test_a_function_must_take_its_optional_arguments_too():
     schema = {"properties": {"city": {"type": "string"}, "unit": {"type": "string"}}, "required": ["city"]}
-    with pytest.raises(SchemaError, match="does not take the arguments"):
+    with pytest.raises(SchemaError, match="'unit'"):
         tool(lambda city: city, schema)
     assert tool(lambda city, unit="C": city + unit, schema).execute("t", {"city": "Pune"}) == '"PuneC"'
 
 
 def test_a_function_must_do_without_its_optional_arguments():
     optional = CITY | {"required": []}
-    with pytest.raises(SchemaError, match="does not take the arguments"):
+    with pytest.raises(SchemaError, match="'city'"):
         tool(lambda city: city, optional)
     assert tool(lambda city="Pune": city, optional).execute("t", {}) == '"Pune"'
 
@@ -240,7 +240,7 @@ def test_a_function_must_do_without_its_optional_arguments():
 def test_a_built_in_that_does_not_say_what_it_takes_is_refused():
     with pytest.raises(ValueError):
         inspect.signature(dict)
-    with pytest.raises(SchemaError, match="does not take the arguments"):
+    with pytest.raises(SchemaError, match="tool 't': no signature found"):
         tool(dict, CITY)
     assert tool(lambda **args: dict(**args), CITY).execute("t", {"city": "Pune"}) == '{"city": "Pune"}'
 

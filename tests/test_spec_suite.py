@@ -45,7 +45,7 @@ SABOTAGES = {
     "a missing argument is not quoted": Sabotage(2, "required argument {name!r}", "required argument {name}"),
     "tools are listed as registered": Sabotage(3, "{sorted(self._tools)}", "{list(self._tools)}"),
     "schemas are not checked": Sabotage(3, "            check_schema(parameters)\n", ""),
-    "arguments are not checked": Sabotage(3, "if problem := validate_args(args, parameters)", "if problem := None"),
+    "arguments are not checked": Sabotage(3, "problem = validate_args(args, parameters)", "problem = None"),
     "an exception loses its type": Sabotage(3, "{name} failed: {describe(error)}", "{name} failed: {error}"),
     "text beside a call is the answer": Sabotage(
         4, 'if not run.messages[-1]["tool_calls"]:', 'if reply.content or not run.messages[-1]["tool_calls"]:'

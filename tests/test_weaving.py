@@ -19,11 +19,11 @@ WITHOUT_NBVAL = ["-o", "addopts=", "-p", "no:nbval", "-p", "no:cacheprovider"]  
 BUILDING = sorted({cell.notebook for cell in CELLS})
 
 
-def write_notebook(path: Path, sources: dict[str, str]) -> Path:
+def write_notebook(path: Path, sources: dict[str, str], *more_tags: str) -> Path:
     """Write a notebook of cells tagged agentloop, by id, which is all that weaving reads."""
     cells: list[dict[str, Any]] = [{"cell_type": "markdown", "id": "title", "metadata": {}, "source": ["# Title"]}]
     for cell_id, source in sources.items():
-        metadata = {"tags": ["agentloop"]}
+        metadata = {"tags": ["agentloop", *more_tags]}
         cells.append({"cell_type": "code", "id": cell_id, "metadata": metadata, "source": source.splitlines(True)})
     path.write_text(json.dumps({"cells": cells}), encoding="utf-8")
     return path
@@ -66,6 +66,13 @@ def test_the_file_as_of_a_notebook_passes_that_stage(notebook: Path, tmp_path: P
     command = [sys.executable, "-m", "pytest", "tests/spec", f"--impl={file}", f"--stage={stage}", *WITHOUT_NBVAL]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120)
     assert run.returncode == 0, f"the file as of {notebook.name} does not pass stage {stage}:\n{run.stdout}{run.stderr}"
+
+
+def test_cells_of_the_demo_come_last_wherever_they_stand(tmp_path: Path) -> None:
+    write_notebook(tmp_path / "01_one.ipynb", {"world": "a = 1"}, "demo")
+    write_notebook(tmp_path / "02_two.ipynb", {"tool": "b = 2"})
+    write_notebook(tmp_path / "03_three.ipynb", {"main": "c = 3"}, "demo")
+    assert weave.weave(find_cells("agentloop", tmp_path)) == "b = 2\n\n\na = 1\n\n\nc = 3\n"
 
 
 def test_a_difference_names_notebook_and_cell_and_says_what_to_do(tmp_path: Path) -> None:

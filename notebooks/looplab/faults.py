@@ -139,11 +139,11 @@ def second_call_dropped(agentloop):
        "Take one id, and read the call and the observation that carry it.",
        """
                 for call in open_calls(run.messages):
-                    run.answer(call, execute(call))
+                    run.answer(call, f"ERROR: {call.error}" if call.error else execute(call))
 """, """
                 calls = open_calls(run.messages)
                 for call, other in zip(calls, reversed(calls)):
-                    run.answer(call, execute(other))
+                    run.answer(call, f"ERROR: {call.error}" if call.error else execute(other))
 """)
 def results_swapped(agentloop):
     """The model asks for two cities in one reply."""
@@ -363,8 +363,8 @@ def model_edits_the_record(agentloop):
        "Two calls keep the same id.",
        ("The second call's observation is lost.", "The observations stand in the wrong order."),
        "Which observation answers which call?",
-       "if not isinstance(call.id, str) or not call.id or call.id in taken_ids:",
-       "if not isinstance(call.id, str) or not call.id:")
+       "if isinstance(i, str) and i and i not in taken_ids)",
+       "if isinstance(i, str) and i)")
 def ids_doubled(agentloop):
     """The model asks for two cities."""
     twins = agentloop.asks(*(agentloop.call("c1", "get_weather", city=city) for city in ("Pune", "Delhi")))

@@ -1,4 +1,4 @@
-"""Join the cells tagged agentloop into agentloop.py. One direction: the notebooks are the source.
+"""Join the cells tagged agentloop into agentloop.py, those of the demo last. One direction: notebooks are the source.
 
     python -m looplab.weave
 """
@@ -36,9 +36,10 @@ def read_cells(notebook: Path) -> list[Cell]:
 
 
 def find_cells(tag: str, folder: Path = NOTEBOOKS) -> list[Cell]:
-    """List the cells with a tag over all numbered notebooks in order."""
+    """List the cells with a tag over all numbered notebooks in order, and after them those tagged demo too."""
     notebooks = sorted(folder.glob("[0-9][0-9]_*.ipynb"))
-    return [cell for notebook in notebooks for cell in read_cells(notebook) if tag in cell.tags]
+    cells = [cell for notebook in notebooks for cell in read_cells(notebook) if tag in cell.tags]
+    return sorted(cells, key=lambda cell: "demo" in cell.tags)
 
 
 def weave(cells: list[Cell]) -> str:
