@@ -175,8 +175,8 @@ def check_words(where: str, rule: Json, checked: dict[str, list[Any]]) -> None:
 
     The model reads a schema as a promise: a rule that is shown but not checked is worse than none.
     """
-    for word, value in rule.items():
-        if word not in ("title", "description", "default") and value not in checked.get(word, []):
+    for word, value in rule.items():  # compared as text, for 0 == False
+        if word not in ("title", "description", "default") and repr(value) not in map(repr, checked.get(word, [])):
             raise SchemaError(f"{where}: unsupported {word} {value!r}; what is checked is {checked}")
 
 
@@ -184,7 +184,7 @@ def check_schema(schema: Any) -> None:
     """Raise SchemaError unless validate_args enforces every word of `schema` that is more than a description."""
     words: Json = dict(schema) if isinstance(schema, dict) else {"type": None}
     properties, required = words.pop("properties", {}), words.pop("required", [])
-    require(type(properties) is dict and type(required) is list, "properties is a dict, required a list", SchemaError)
+    require(type(properties) is dict and type(required) is list, "properties must be dict, required list", SchemaError)
     check_words("parameters", words, {"type": ["object"], "additionalProperties": [False]})
     for name, rule in properties.items():
         words = rule if isinstance(rule, dict) else {}
@@ -238,10 +238,10 @@ def to_json(value: Any) -> str:
 
 
 def check_function(fn: Any, parameters: Json) -> None:
-    """Raise TypeError unless `fn` is a plain function that takes the arguments of `parameters` by name."""
+    """Raise TypeError or ValueError unless `fn` can be called with `parameters` by name, and does its work then."""
     inner = inspect.unwrap(getattr(fn, "func", fn))
     tests = (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction)
-    require(not any(test(f) for test in tests for f in (inner, type(inner).__call__)), "fn is async or a generator")
+    require(not any(test(f) for test in tests for f in (inner, type(inner).__call__)), "fn must be a plain function")
     for names in (parameters.get("required", []), parameters.get("properties", {})):
         inspect.signature(fn).bind(**dict.fromkeys(names))
 
@@ -253,11 +253,11 @@ class ToolRegistry:
         self._tools: dict[str, tuple[Json, Callable[..., Any]]] = {}
 
     def register(self, name: str, description: str, parameters: Json, fn: Callable[..., Any]) -> None:
-        """Add a tool, or raise SchemaError if its calls could fail for a fault that is ours and not the model's."""
+        """Add a tool; raise SchemaError if its name, schema or signature is at fault, which no model can mend."""
         try:
             require(has_type(name, "string") and has_type(description, "string"), "name and description must be text")
-            require(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name), "a name has 1 to 64 of a-z, A-Z, 0-9, _ and -")
-            require(name not in self._tools, "the name is taken")
+            require(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name), "a name must be 1 to 64 of a-z, A-Z, 0-9, _, -")
+            require(name not in self._tools, "the name must not be taken")
             check_schema(parameters)
             check_function(fn, parameters)
             spec = {"name": name, "description": description, "parameters": {"type": "object"} | parameters}
@@ -352,7 +352,7 @@ def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
 def record_reply(reply: ModelReply, taken_ids: set[str]) -> Json:
     """Return the message that records a reply; the calls of a reply with a stop reason are left out.
 
-    Raises ValueError for what is no reply, or says itself that the run is done, which calls alone decide.
+    Raises ValueError for what is no reply, and for the stop reason done, which calls alone decide.
     """
     if not hasattr(reply, "tool_calls") or not isinstance(reply.content or "", str) or reply.stop_reason == "done":
         raise ValueError(f"the model must return a ModelReply with text and no stop reason done, not {written(reply)}")
@@ -442,10 +442,10 @@ def run_agent(task: str, model: Model, registry: ToolRegistry, system: str = "Us
 
     `max_steps` limits model calls. `token_budget` is checked before each call, on the estimate; the last reply may
     pass it, so lower it by the largest reply where that must not happen. `execute` runs the calls in place of the
-    registry, which wrappers use; `watch` is told each message after it was appended, and cannot change the run.
+    registry, which wrappers use; `watch` is told a copy of each message after it was appended.
 
-    Raises ValueError for a limit below 1. An exception of the model or of a wrapper passes through, as does Ctrl-C,
-    with the run so far in its attribute `result`; a wrapper's Stop ends the run instead.
+    Raises ValueError for a limit below 1. An exception of the model, of a wrapper or of `watch` passes through, as does
+    Ctrl-C, with the run so far in its attribute `result`; a wrapper's Stop ends the run instead.
     """
     require(isinstance(task, str) and isinstance(system, str), "task and system must be text")
     start = AgentResult("", None, 0, 0, [{"role": "system", "content": system}, {"role": "user", "content": task}])

@@ -43,7 +43,7 @@ def test_a_name_that_a_provider_would_refuse_is_refused(name):
 
 def test_a_name_that_is_taken_is_refused_and_the_first_tool_stays():
     registry = tool(lambda: "first", {"description": "one"})
-    with pytest.raises(SchemaError, match="tool 't': the name is taken"):
+    with pytest.raises(SchemaError, match="tool 't': the name must not be taken"):
         registry.register("t", "Another.", CITY, lambda city: "second")
     assert registry.execute("t", {}) == '"first"'
     assert registry.specs()[0]["parameters"]["description"] == "one"
@@ -164,7 +164,7 @@ ASYNC = {
 
 @pytest.mark.parametrize("fn", ASYNC.values(), ids=ASYNC)
 def test_an_async_or_generator_function_is_refused_for_its_body_would_never_run(fn):
-    with pytest.raises(SchemaError, match="tool 't': fn is async or a generator"):
+    with pytest.raises(SchemaError, match="tool 't': fn must be a plain function"):
         tool(fn)
 
 

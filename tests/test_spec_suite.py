@@ -42,7 +42,9 @@ SABOTAGES = {
         2, "type(value) in JSON_TYPES[json_type]", "isinstance(value, JSON_TYPES[json_type])"
     ),
     "unknown arguments are let through": Sabotage(2, 'return f"unexpected argument {name!r}"', "continue"),
-    "a missing argument is not quoted": Sabotage(2, "required argument {name!r}", "required argument {name}"),
+    "a missing argument is not quoted": Sabotage(
+        2, "required argument {missing[0]!r}", "required argument {missing[0]}"
+    ),
     "tools are listed as registered": Sabotage(3, "{sorted(self._tools)}", "{list(self._tools)}"),
     "schemas are not checked": Sabotage(3, "            check_schema(parameters)\n", ""),
     "arguments are not checked": Sabotage(3, "problem = validate_args(args, parameters)", "problem = None"),

@@ -220,7 +220,7 @@ def test_describing_words_are_allowed():
     check_schema({"type": "object", "additionalProperties": False})
 
 
-@pytest.mark.parametrize("value", [True, {}, {"type": "string"}, None, 1, "false"], ids=repr)
+@pytest.mark.parametrize("value", [True, {}, {"type": "string"}, None, 1, 0, "false"], ids=repr)
 def test_unknown_arguments_cannot_be_allowed(value):
     with pytest.raises(SchemaError, match="unsupported additionalProperties"):
         check_schema({"type": "object", "additionalProperties": value})
