@@ -16,6 +16,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 from looplab.coding import CODING_TASK, DIAGNOSIS, add_works, calculator_world, diagnoses
 from looplab.endings import KINDS, look_registry, scripts
+from looplab.judging import judge
 from support import PLENTY, assert_closed, at_call, observations, raises, random_script, takes, tool
 
 import agentloop
@@ -147,11 +148,8 @@ def run_agent(task, model, registry, system=inspect.signature(ours.run_agent).pa
     return asyncio.run(ours.run_agent_async(task, ours.async_model(model), registry, system, **limits))
 """
     (tmp_path / "awaited.py").write_text(facade, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "tests/spec", f"--impl={tmp_path / 'awaited.py'}", "-o", "addopts="]
-    root = agentloop.__file__.removesuffix("agentloop.py")
-    options = ["-p", "no:nbval", "-p", "no:cacheprovider", "-q"]
-    run = subprocess.run(command + options, cwd=root, capture_output=True, encoding="utf-8", timeout=120)
-    assert run.returncode == 0 and "passed" in run.stdout and "skipped" not in run.stdout, run.stdout + run.stderr
+    verdict = judge(tmp_path / "awaited.py")
+    assert verdict.holds, verdict
 
 
 @pytest.mark.parametrize("first_is_async", [True, False])

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
+from judged_files import OPTIONS, Judge, Row, judge_files
 
 ROOT = Path(__file__).parent.parent
 AGENTLOOP = (ROOT / "agentloop.py").read_text(encoding="utf-8")
 CORE, REST = re.split(r"(?=\n# --- 6 )", AGENTLOOP, maxsplit=1)
 PLAIN = (ROOT / "tests/fixtures/plain.py").read_text(encoding="utf-8")
-OPTIONS = ["-o", "addopts=", "-p", "no:nbval", "-p", "no:cacheprovider", "-q", str(ROOT / "tests/spec")]
 
 HONEST = {
     "agentloop": AGENTLOOP,
@@ -92,40 +90,14 @@ BROKEN = {
     "messages are text": RUN_AGENT + "    return AgentResult('done', 'It is 86.0 F in Pune.', 1, 1, ['text'])\n",
 }
 
-Row = dict[str, Any]
-Judge = Callable[[str], list[Row]]
-JUDGE_ALL = """
-import json, sys, pytest
-options, jobs = json.loads(sys.argv[1])
-for file, stage, report in jobs:
-    pytest.main([*options, "--impl", file, "--stage", str(stage), "--report", report])
-"""
-
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Judge:
-    """What the suite reports on a file by its name: a row for each requirement. Two processes judge them all."""
-    folder = tmp_path_factory.mktemp("judged")
-    sabotaged = {name: CORE.replace(old, new) + REST for name, (_, old, new) in SABOTAGES.items()}
-    jobs = [("not there.py", 5, "not there.json")]
-    for name, text in {**BROKEN, **HONEST, **sabotaged}.items():
-        (folder / f"{name}.py").write_text(text, encoding="utf-8")
-        jobs.append((f"{name}.py", SABOTAGES[name].stage if name in SABOTAGES else 5, f"{name}.json"))
-    arguments = [json.dumps((OPTIONS, jobs[first::2])) for first in range(2)]
-    with (folder / "output.txt").open("w", encoding="utf-8") as output:
-        processes = [
-            subprocess.Popen([sys.executable, "-c", JUDGE_ALL, argument], cwd=folder, stdout=output, stderr=output)
-            for argument in arguments
-        ]
-        for process in processes:
-            process.wait(timeout=120)
-
-    def rows_of(name: str) -> list[Row]:
-        report = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        rows: list[Row] = report["requirements"]
-        return rows
-
-    return rows_of
+    """What the suite reports on a file by its name: a row for each requirement."""
+    files: dict[str, tuple[str | None, int]] = {"not there": (None, 5)}
+    files |= {name: (text, 5) for name, text in {**BROKEN, **HONEST}.items()}
+    files |= {name: (CORE.replace(old, new) + REST, stage) for name, (stage, old, new) in SABOTAGES.items()}
+    return judge_files(tmp_path_factory.mktemp("judged"), files, processes=3)  # some wait for what does not end
 
 
 def stages(rows: list[Row], outcome: str) -> dict[int, int]:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from judged_files import Judge, judge_files
 from looplab import weave
 from looplab.weave import AGENTLOOP, Cell, explain_difference, find_cells
 
 ROOT = AGENTLOOP.parent
 CELLS = find_cells("agentloop")
-WITHOUT_NBVAL = ["-o", "addopts=", "-p", "no:nbval", "-p", "no:cacheprovider"]  # it takes seconds to load
 BUILDING = sorted({cell.notebook for cell in CELLS})
 
 
@@ -53,19 +51,30 @@ def defined_names(cells: list[Cell]) -> set[str]:
     return {unit.name for unit in units if isinstance(unit, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))}
 
 
-@pytest.mark.parametrize("notebook", BUILDING, ids=lambda notebook: notebook.stem)
-def test_the_file_as_of_a_notebook_passes_that_stage(notebook: Path, tmp_path: Path) -> None:
-    """Drafts that are whole take part, and those of a name that a later notebook builds, like run_agent in 04."""
+def file_as_of(notebook: Path) -> str:
+    """Return what the cells up to a notebook join to, with some of its drafts.
+
+    Drafts that are whole take part, and those of a name that a later notebook builds, like run_agent in 04.
+    """
     so_far = [cell for cell in CELLS if cell.notebook <= notebook]
     to_come = defined_names(CELLS) - defined_names(so_far)
     drafts = [cell for cell in find_cells("draft") if cell.notebook == notebook]
     drafts = [cell for cell in drafts if "whole" in cell.tags or defined_names([cell]) & to_come]
-    file = tmp_path / "so_far.py"
-    file.write_text(weave.weave(so_far + drafts), encoding="utf-8")
-    stage = min(int(notebook.name[:2]), 5)
-    command = [sys.executable, "-m", "pytest", "tests/spec", f"--impl={file}", f"--stage={stage}", *WITHOUT_NBVAL]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=120)
-    assert run.returncode == 0, f"the file as of {notebook.name} does not pass stage {stage}:\n{run.stdout}{run.stderr}"
+    return weave.weave(so_far + drafts)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    """Return what the suite says of the file as of each notebook."""
+    files = {notebook.stem: (file_as_of(notebook), min(int(notebook.name[:2]), 5)) for notebook in BUILDING}
+    return judge_files(tmp_path_factory.mktemp("so_far"), files, processes=1)
+
+
+@pytest.mark.parametrize("notebook", BUILDING, ids=lambda notebook: notebook.stem)
+def test_the_file_as_of_a_notebook_passes_that_stage(notebook: Path, judged: Judge) -> None:
+    rows = judged(notebook.stem)
+    assert {row["stage"] for row in rows} == set(range(1, min(int(notebook.name[:2]), 5) + 1))
+    assert [row for row in rows if row["outcome"] != "passed"] == []
 
 
 def test_cells_of_the_demo_come_last_wherever_they_stand(tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ written as a reader writes it in a cell.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import agentloop as ours
@@ -84,8 +85,14 @@ def broken_text(fault: Fault) -> str:
 def load(text: str, file: str = "<agentloop>") -> ModuleType:
     """Return the module that the text of a loop makes."""
     module = ModuleType(TRIED.__name__)
-    exec(compile(text, file, "exec", dont_inherit=True), vars(module))
+    exec(compiled(text, file), vars(module))
     return module
+
+
+@functools.cache
+def compiled(text: str, file: str) -> CodeType:
+    """Return the code of a text of agentloop.py, which takes longer to compile than to run."""
+    return compile(text, file, "exec", dont_inherit=True)
 
 
 # --- What the tests use --------------------------------------------------------------------------------------

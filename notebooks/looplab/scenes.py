@@ -141,14 +141,16 @@ def sections_of(text: str) -> list[Section]:
 
 def lines_of(fault: Fault) -> set[int]:
     """Return the numbers of the broken lines; where lines are missing, those of the two around them."""
-    ours, broken = our_text().split("\n"), broken_text(fault).split("\n")
+    above = our_text().partition(fault.old)[0].count("\n")
+    ours, broken = our_text().split("\n")[above:], broken_text(fault).split("\n")[above:]
+    ours, broken = ours[: fault.old.count("\n") + 1], broken[: fault.new.count("\n") + 1]
     found: set[int] = set()
     for kind, _, _, start, end in difflib.SequenceMatcher(None, ours, broken, autojunk=False).get_opcodes():
         if kind == "delete":
             found |= {start, start + 1}
         elif kind != "equal":
             found |= set(range(start + 1, end + 1))
-    return found
+    return {above + number for number in found}
 
 
 def place_of(fault: Fault) -> tuple[str, str]:
