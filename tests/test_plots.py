@@ -3,12 +3,18 @@
 import io
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import matplotlib
 import nbformat
+import numpy as np
 import pytest
 from looplab import plots
+from looplab.clinic import plot_of
+from looplab.faults import FAULTS
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from nbclient import NotebookClient
 from PIL import Image, ImageColor
 
@@ -185,6 +191,70 @@ def test_nothing_is_drawn_at_the_edge(plot):
     paper = Image.new("RGB", image.size, plots.PAPER)
     paper.paste(inside, (8, 8))
     assert paper.tobytes() == image.tobytes()
+
+
+def rooms_of(plot):
+    """Return the picture of a plot as pixels, and for each of its axes where they begin and end, and their floor."""
+    pixels = np.asarray(Image.open(io.BytesIO(plot.png)).convert("RGB"))
+    edge = (pixels == ImageColor.getrgb(plots.EDGE)).all(axis=2)
+    found = []
+    for y in np.flatnonzero(edge.sum(axis=1) > 150):
+        ends = np.flatnonzero(np.diff(np.concatenate([[0], edge[y].astype(int), [0]])))
+        found += [(left, right, y) for left, right in zip(ends[::2], ends[1::2]) if right - left > 150]
+    return pixels, found
+
+
+def over_the_ticks(plot):
+    """Return how many pixels in the colour of an exit lie where the numbers of an axis stand."""
+    pixels, found = rooms_of(plot)
+    exits = (pixels == ImageColor.getrgb(plots.EXIT)).all(axis=2)
+    assert found and exits.any()
+    return sum(int(exits[floor - 150 : floor + 20, max(0, left - 45) : left - 3].sum()) for left, _, floor in found)
+
+
+@pytest.mark.parametrize("status", ["done", "interrupted", "waiting_for_approval", "token_budget"])
+@pytest.mark.parametrize(("steps", "most"), [(1, None), (1, 8), (2, 20), (8, 8)])
+def test_the_flag_of_an_exit_lies_over_no_number_of_an_axis(status, steps, most):
+    result = replace(ask_on(steps), status=status)
+    assert over_the_ticks(plots.spend_by_step(result, SPECS, token_budget=90_000, max_steps=most)) == 0
+
+
+@pytest.mark.parametrize("status", ["done", "interrupted", "waiting_for_approval"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_nor_does_it_where_runs_stand_side_by_side(status, count):
+    result = replace(ask_on(1), status=status)
+    assert over_the_ticks(plots.rooms({f"run {i}": (result, 8, 4000) for i in range(count)}, SPECS)) == 0
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.number in (6, 7, 12, 14, 19, 20)],
+                         ids=lambda fault: fault.name)
+def test_nor_does_it_in_the_clinic(fault):
+    assert over_the_ticks(plot_of(fault)) == 0
+
+
+@pytest.mark.parametrize("series", [
+    {"a": [1500, 1600, 1700, 1800], "b": [500, 900, 1300, 1600, 1900, 2200, 2500]},
+    {"no guard": list(range(1, 13)), "tell": [1, *[2] * 11], "stop": [1, 2, 2]},
+    {"flat": [5] * 3, "up": [1, 3, 5, 7, 9], "down": [9, 7, 5, 3, 1]},
+    {"one": [4], "another": [1, 2, 3, 4, 5, 6, 7]},
+    {"neither": [1520, 1580, 1920, 2260, 2590, 2930, 3270, 3320, 3386], "both": [530, 840, 910, 1000, 1050, 1127],
+     "a skill": [530, 840, 910, 1240, 1580, 1920, 2260, 2590, 2650, 2715],
+     "a sub-agent": [1510, 1580, 1670, 1730, 1798]},
+])
+def test_no_label_of_a_line_lies_over_a_line_or_another_label(series):
+    with matplotlib.rc_context(plots.RC):
+        figure = Figure(layout="constrained")
+        ax, x = plots._axes(figure, "Lines"), range(1, 1 + max(map(len, series.values())))
+        plots._draw_lines(ax, x, series)
+        plots._finish(ax, x, "step", {}, {})
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        labels = [label.get_window_extent().padded(-2) for label in ax.texts]
+        dense = [np.linspace(1, len(values), 200) for values in series.values()]
+        heights = [np.interp(places, x[: len(values)], values) for places, values in zip(dense, series.values())]
+        points = ax.transData.transform(np.stack([np.concatenate(dense), np.concatenate(heights)], axis=1))
+    assert [tuple(point) for label in labels for point in points if label.contains(*point)] == []
+    assert not any(one.overlaps(other) for one, other in combinations(labels, 2))
 
 
 def test_long_text_is_cut_in_the_picture_and_whole_in_the_words():

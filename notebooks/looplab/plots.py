@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -244,12 +245,25 @@ def _draw_lines(ax: Axes, x: Numbers, series: Mapping[str, Numbers]) -> None:
         ax.plot(x[: len(values)], values, markevery=_chosen(len(values)), clip_on=False)
     ends = [(values[-1], x[len(values) - 1], name, colour)
             for (name, values), colour in zip(series.items(), SERIES)]
-    apart = .09 * max(max(values) for values in series.values())
-    height = -apart
+    top = max(max(values) for values in series.values())
+    height = -top
     for value, place, name, colour in sorted(ends):
-        height = max(height + apart, value)  # so that no label lies on the one below
+        below, beside = height, max(height + .09 * top, value)  # so that no label lies on the one below
         label = f"{short(name)}: {show(value)}" if name else show(value)
+        heights = np.arange(beside, below + .08 * top, -.009 * top)
+        height = next((at for at in heights if _is_free(x, series, place, at, label)), beside)
+        if height < beside:  # another line passes through the place beside the end
+            end = place + .02 * np.ptp(x)
+            ax.plot([place, end], [value, height], color=colour, linewidth=.8, linestyle="-", marker="")
         _write(ax, label, place, height, 9, 0, colour, va="center", fontweight="bold")
+
+
+def _is_free(x: Numbers, series: Mapping[str, Numbers], place: float, height: float, label: str) -> bool:
+    """Say whether no line passes through a label that begins right of a place, at a height."""
+    covered = np.linspace(place, place + .0175 * len(label) * np.ptp(x), 40)[1:]  # by letters of the usual width
+    half = .057 * max(max(values) for values in series.values())
+    lines_there = [np.interp(covered, x[: len(values)], values, right=math.inf) for values in series.values()]
+    return all((abs(line - height) >= half).all() for line in lines_there)
 
 
 def _draw_bars(ax: Axes, x: Numbers, parts: Mapping[str, Numbers], unsent: bool = False) -> None:
@@ -301,6 +315,21 @@ def _flag(ax: Axes, status: str, x: float, y: float, right: float, up: float, **
     _write(ax, f"⚑ {short(status)}", x, y, right, up, EXIT, fontweight="bold", **style)
 
 
+def _flag_step(ax: Axes, status: str, step: int, y: float, up: float, steps: int, side: str = "center",
+               letter: float = .018) -> None:
+    """Write a flag over one of the steps of a plot, or to a side of its bar, where it would not leave the axes.
+
+    `letter` is how wide a letter is, as a part of the axes.
+    """
+    wide = letter * steps * (len(short(status)) + 2)
+    if step < .5 + (wide / 2 if side == "center" else wide - WIDE / 2):
+        side = "left"
+    elif step > steps + .5 - wide / 2:
+        side = "right"
+    edge = {"left": -WIDE / 2, "center": 0, "right": WIDE / 2}[side]
+    _flag(ax, status, step + edge, y, 0, up, ha=side)
+
+
 # --- Plots of runs -------------------------------------------------------------------------------------------
 
 
@@ -329,11 +358,11 @@ def spend_by_step(result: AgentResult, specs: list[Json], *, token_budget: int |
         if unsent:
             ax.bar(last + 1, spent, WIDE, color=TRACK)
             ax.bar(last + 1, unsent, WIDE, spent, fill=False, edgecolor=EXIT, linestyle="--", linewidth=1.5)
-            _flag(ax, result.status, last + 1 + WIDE / 2, spent + unsent, 0, 6, ha="right")
+            _flag_step(ax, result.status, last + 1, spent + unsent, 6, max(len(places), 5), "right")
         elif result.status == "step_limit" and max_steps:
             _flag(ax, result.status, max_steps + .5, spent, 6, 0, va="center")
         else:
-            _flag(ax, result.status, last, spent, 0, 20, ha="center")
+            _flag_step(ax, result.status, last, spent, 20, max(len(places), 5))
         ax.update_datalim([(1, 1.12 * (spent + unsent))])  # room for the flag
         _finish(ax, places, "step", limits, walls, half=.5)
 
@@ -365,7 +394,7 @@ def rooms(runs: Mapping[str, tuple[AgentResult, int, int]], specs: list[Json]) -
             ax = figure.add_subplot(-(-len(runs) // 2), min(2, len(runs)), place)
             ax.set_title(short(name))
             unsent = count_tokens(specs) + count_tokens(result.messages) if result.status == "token_budget" else 0
-            _draw_room(ax, result.status, spent[name], unsent, max_steps, token_budget)
+            _draw_room(ax, result.status, spent[name], unsent, max_steps, token_budget, .018 * min(2, len(runs)))
 
     rows: list[list[Cell]] = [["run", "max_steps", "token_budget", "spent after each step", "exit"]]
     rows += [[name, max_steps, token_budget, ", ".join(map(show, spent[name])) or "–", result.status]
@@ -375,7 +404,8 @@ def rooms(runs: Mapping[str, tuple[AgentResult, int, int]], specs: list[Json]) -
     return Plot(title, f"{'; '.join(ends)}.", rows, draw)
 
 
-def _draw_room(ax: Axes, status: str, spent: Sequence[int], unsent: int, max_steps: int, token_budget: int) -> None:
+def _draw_room(ax: Axes, status: str, spent: Sequence[int], unsent: int, max_steps: int, token_budget: int,
+               letter: float) -> None:
     """Draw a run that has spent these tokens after each step, between the floor, the ceiling and the wall."""
     edges, last = [step + .5 for step in range(len(spent) + 1)], spent[-1] if spent else 0
     top = 1.14 * max(token_budget, last + unsent)
@@ -396,7 +426,7 @@ def _draw_room(ax: Axes, status: str, spent: Sequence[int], unsent: int, max_ste
     elif status == "step_limit":
         _flag(ax, status, max_steps + .5, (last + token_budget) / 2, -6, 0, ha="right", va="center")
     else:
-        _flag(ax, status, len(spent) or 1, last, 0, 20, ha="center")
+        _flag_step(ax, status, len(spent) or 1, last, 20, max_steps, letter=letter)
     ax.set_xlim(.4, max_steps + .6)
     ax.set_ylim(0, top)
     ax.xaxis.set_major_locator(FixedLocator(range(1, max_steps + 1)))
