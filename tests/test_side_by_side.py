@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="here all runs in one process")
+NBVAL = ["-p", "looplab.no_grammars", "-p", "nbval.plugin"]
 PROJECT_SETTINGS = ["-c", str(Path(__file__).parent.parent / "pyproject.toml"), "--rootdir=."]
 NOTES_ITS_PROCESS = """
 import os
@@ -57,7 +58,7 @@ def write_notebook(path: Path, source: str, printed: str) -> None:
 def test_an_output_that_is_not_the_stored_one_fails_the_run(tmp_path):
     write_notebook(tmp_path / "holds.ipynb", "print(1)", "1\n")
     write_notebook(tmp_path / "differs.ipynb", "print(1)", "2\n")
-    code, printed = run_beside(tmp_path, "", "-p", "nbval.plugin", *PROJECT_SETTINGS)
+    code, printed = run_beside(tmp_path, "", *NBVAL, *PROJECT_SETTINGS)
     assert code == 1 and "Cell outputs differ" in printed and "1 failed, 2 passed" in printed
     assert "FAILED differs.ipynb::Cell 0" in printed
 
