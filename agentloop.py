@@ -19,7 +19,7 @@ import json
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import chain, count, takewhile
+from itertools import count, takewhile
 from typing import Any
 
 Json = dict[str, Any]
@@ -229,7 +229,7 @@ def json_copy(value: Any, depth: int = 100) -> Any:
     raise TypeError(f"no such {type(value).__name__} in JSON: keys are text, numbers finite, levels at most 100")
 
 
-encode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode  # json.dumps would build one at each call
+encode, decode = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode, json.JSONDecoder().raw_decode
 
 
 def to_json(value: Any) -> str:
@@ -241,7 +241,7 @@ def check_function(fn: Any, parameters: Json) -> None:
     """Raise TypeError or ValueError unless `fn` can be called with `parameters` by name, and does its work then."""
     inner = inspect.unwrap(getattr(fn, "func", fn))
     tests = (inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction)
-    require(not any(test(f) for test in tests for f in (inner, type(inner).__call__)), "fn must be a plain function")
+    require(not any(test(f) for test in tests for f in (inner, type(inner).__call__)), "fn must be plain, not async")
     for names in (parameters.get("required", []), parameters.get("properties", {})):
         inspect.signature(fn).bind(**dict.fromkeys(names))
 
@@ -328,9 +328,9 @@ def count_tokens(obj: Any) -> int:
 
 def open_calls(messages: list[Json]) -> list[ToolCall]:
     """Return, as copies, the calls of the last reply that have no observation yet, in order."""
-    last: Json = next((m for m in reversed(messages) if m["role"] == "assistant"), {"tool_calls": []})
-    answered = {m.get("tool_call_id") for m in takewhile(lambda m: m is not last, reversed(messages))}
-    return [ToolCall(**c | {"args": json_copy(c["args"])}) for c in last["tool_calls"] if c["id"] not in answered]
+    answered = [m.get("tool_call_id") for m in takewhile(lambda m: m["role"] != "assistant", reversed(messages))]
+    calls = messages[-1 - len(answered)]["tool_calls"] if len(answered) < len(messages) else []
+    return [ToolCall(**c | {"args": json_copy(c["args"])}) for c in calls if c["id"] not in answered]
 
 
 def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
@@ -338,8 +338,8 @@ def record_call(call: ToolCall, taken_ids: set[str]) -> Json:
 
     Adds the id to `taken_ids`. Arguments that are not JSON become text, and `error` says why the call cannot run.
     """
-    ids = chain([call.id], (f"call_{n}" for n in count(len(taken_ids) + 1)))
-    call_id = next(i for i in ids if isinstance(i, str) and i and i not in taken_ids)
+    is_new = isinstance(call.id, str) and call.id and call.id not in taken_ids
+    call_id = call.id if is_new else next(i for n in count(len(taken_ids) + 1) if (i := f"call_{n}") not in taken_ids)
     taken_ids.add(call_id)
     name = call.name if isinstance(call.name, str) else f"({written(call.name)})"  # in brackets no tool has it
     try:
@@ -382,7 +382,7 @@ class Run:
         """Append a message, and return its tokens."""
         text = encode(message)
         self.messages.append(message)
-        self.copies.append(json.loads(text))
+        self.copies.append(decode(text)[0])
         self.chars += len(text) + len(", ")  # a list as JSON adds these, or brackets, to each message
         return max(1, len(text) // 4)
 
@@ -1571,7 +1571,7 @@ def first_object(text: str) -> tuple[Json, str]:
         if found[1] and (depth or found[1][0] == "["):
             break
         with suppress(ValueError, RecursionError):
-            return json.JSONDecoder().raw_decode(text, found.end() - 1)[0], text[: found.end() - 1]
+            return decode(text, found.end() - 1)[0], text[: found.end() - 1]
         depth += 1
     return {}, text
 

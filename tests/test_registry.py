@@ -164,7 +164,7 @@ ASYNC = {
 
 @pytest.mark.parametrize("fn", ASYNC.values(), ids=ASYNC)
 def test_an_async_or_generator_function_is_refused_for_its_body_would_never_run(fn):
-    with pytest.raises(SchemaError, match="tool 't': fn must be a plain function"):
+    with pytest.raises(SchemaError, match="tool 't': fn must be plain, not async"):
         tool(fn)
 
 

@@ -370,8 +370,8 @@ def model_edits_the_record(agentloop):
        "Two calls keep the same id.",
        ("The second call's observation is lost.", "The observations stand in the wrong order."),
        "Which observation answers which call?",
-       "if isinstance(i, str) and i and i not in taken_ids)",
-       "if isinstance(i, str) and i)")
+       "is_new = isinstance(call.id, str) and call.id and call.id not in taken_ids",
+       "is_new = isinstance(call.id, str) and call.id")
 def ids_doubled(agentloop):
     """The model asks for two cities."""
     twins = agentloop.asks(*(agentloop.call("c1", "get_weather", city=city) for city in ("Pune", "Delhi")))
