@@ -18,7 +18,7 @@ import ipywidgets as widgets
 
 from agentloop import describe
 
-STYLE = (Path(__file__).parent / "look.css").read_text(encoding="utf-8")
+STYLE, KEYS = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("look.css", "keys.js"))
 
 SHAPES = {
     "system": '<rect x="1.25" y="1.25" width="9.5" height="9.5" rx="1.5" {line} stroke-width="1.5"/>',
@@ -314,6 +314,12 @@ def style() -> widgets.HTML:
     return widgets.HTML(f"<style>{STYLE}</style>", layout={"display": "none"})
 
 
+def keys() -> widgets.Output:
+    """Return what keeps the keys pressed in a bench from the notebook, as a hidden widget; see keys.js."""
+    shown = {"output_type": "display_data", "data": {"application/javascript": KEYS}, "metadata": {}}
+    return widgets.Output(outputs=(shown,), layout={"display": "none"})
+
+
 def area(content: str = "", hook: str = "", *classes: str) -> widgets.HTML:
     """Return a widget that shows HTML; `hook` is the class t-hook by which tests find it."""
     return _named(widgets.HTML(content), hook, classes)
@@ -339,8 +345,8 @@ def switch(text: str, hook: str) -> widgets.Checkbox:
 def choices(text: str, options: Any, hook: str, value: Any = None) -> widgets.RadioButtons:
     """Return a row of options of which one can be chosen, or none yet; they look like buttons.
 
-    Tab reaches each option and Space chooses it; the arrow keys belong to JupyterLab, hence no drop-down list either.
-    Toggle buttons would look the same, but ipywidgets does not tell a screen reader which one is chosen.
+    Tab reaches the row once, and the arrow keys choose; keys.js sees to both. Toggle buttons would look the same, but
+    ipywidgets does not tell a screen reader which one is chosen.
     """
     made = widgets.RadioButtons(description=text, options=options, value=value)
     return _named(made, hook, ("ll-radios",))
@@ -391,7 +397,7 @@ class Bench(widgets.VBox):
 
     def __init__(self, *parts: Any, hook: str = "") -> None:
         self.error_box = area("", "error")
-        super().__init__([style(), self.error_box, *parts])
+        super().__init__([style(), keys(), self.error_box, *parts])
         _named(self, hook, ("ll", "ll-view"))
         self.show_error("")
 

@@ -174,14 +174,26 @@ def chromium() -> Iterator[Any]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def desk(lab: tuple[str, str, Path], chromium: Any) -> Callable[[], Any]:
+    """Give a function that returns a context manager: it gives a Desk, and at its end asserts that all went well."""
+
+    @contextmanager
+    def at_desk() -> Iterator[Desk]:
+        made = Desk(lab, chromium)
+        yield made
+        made.close()
+        assert made.strangers == [], "requests to another machine"
+        assert made.complaints == [], "errors in the browser's console"
+
+    return at_desk
+
+
 @pytest.fixture
-def notebook(lab: tuple[str, str, Path], chromium: Any) -> Iterator[Callable[..., Any]]:
+def notebook(desk: Callable[[], Any]) -> Iterator[Callable[..., Any]]:
     """Give a function that opens and runs a notebook, see Desk.open; afterwards, assert that nothing was amiss."""
-    desk = Desk(lab, chromium)
-    yield desk.open
-    desk.close()
-    assert desk.strangers == [], "requests to another machine"
-    assert desk.complaints == [], "errors in the browser's console"
+    with desk() as made:
+        yield made.open
 
 
 @pytest.fixture

@@ -112,6 +112,13 @@ def test_it_is_stepped_with_the_keyboard_alone(notebook: Any, dark: bool) -> Non
     dead = [name for name in ("first", "back", "play", "next", "last") if page.is_disabled(f".t-{name}")]
     assert dead == ["play", "next", "last"]
 
+    page.focus(".t-back")
+    page.keyboard.press("a")
+    assert page.locator(".jp-Cell").count() == 2
+    page.keyboard.press("Escape")  # the keys are JupyterLab's again
+    page.keyboard.press("a")
+    page.wait_for_function("document.querySelectorAll('.jp-Cell').length === 3")
+
 
 def test_nothing_moves_from_frame_to_frame(notebook: Any) -> None:
     page = notebook(LOOP, PLAY)
