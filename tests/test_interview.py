@@ -5,16 +5,21 @@ from __future__ import annotations
 import html
 import json
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from looplab import all_questions, interview, interviewer_sheet, mock_interview
-from looplab.follow_ups import FOLLOW_UPS
-from looplab.interview import (Clock, Interview, Requirement, opening, practice, remarks, report, result_blocks,
-                               save_page, try_change)
+from looplab.also_asked import ALSO_ASKED
+from looplab.cases import attempt
+from looplab.faults import load
+from looplab.follow_ups import FOLLOW_UPS, sentence_of, tried_by
+from looplab.interview import (Clock, Interview, Requirement, headline, opening, remarks, report, short_answers,
+                               try_change)
 from looplab.interview_brief import ALOUD_MINUTES, LENGTHS, MARKS, PARTS, RUBRIC
 from looplab.interview_questions import QUESTIONS
+from looplab.interview_result import notebook_named, practice, result_blocks, save_page, write_new
 from looplab.judging import Verdict
 from looplab.view import twin_text
 
@@ -30,7 +35,8 @@ def no_process_is_left():
 
 
 def begin(folder, minutes=45, seed=1, released=0):
-    return Interview(minutes, seed, folder, released)
+    """Return an interview in which so many parts were released, and judged if anything was."""
+    return Interview(minutes, seed, folder, released, judged=released)
 
 
 # --- The clock -----------------------------------------------------------------------------------------------
@@ -102,8 +108,24 @@ def test_the_parts_tell_the_exact_texts_that_the_stages_compare():
         assert text in asked
 
 
-def test_the_seed_draws_the_change_and_the_order_of_the_questions():
-    assert {begin(None, seed=seed).follow_up.name for seed in range(40)} == set(FOLLOW_UPS)
+@pytest.mark.parametrize("start", [1, 7, 601])
+def test_six_seeds_in_a_row_draw_all_six_changes(start):
+    assert sorted(begin(None, seed=seed).follow_up.name for seed in range(start, start + 6)) == sorted(FOLLOW_UPS)
+
+
+@pytest.mark.parametrize("seed", [-1, 10_000, 1.5, "a", None, True])
+def test_another_seed_is_a_value_error(seed):
+    with pytest.raises(ValueError, match="the seed is a whole number from 0 to 9999"):
+        mock_interview(45, seed)
+
+
+def test_five_questions_in_a_row_are_on_five_topics_in_the_first_two_rounds():
+    for seed in range(20):
+        topics = [QUESTIONS[i].topic for i in begin(None, seed=seed).questions]
+        assert len(set(topics[:5])) == len(set(topics[7:12])) == 5
+
+
+def test_the_seed_draws_the_order_of_the_questions():
     first, again, other = (begin(None, seed=seed).questions for seed in (1, 1, 2))
     assert first == again != other and sorted(first) == list(range(len(QUESTIONS)))
 
@@ -131,21 +153,37 @@ def test_a_blank_file_is_told_where_to_begin(tmp_path):
     state = begin(tmp_path, released=2)
     state.make_file()
     state.run_checks()
+    assert report(state)[0] == f"my_interview.py is empty: {interview.SAVE_FIRST}."
     assert opening(state).startswith("Let us begin together")
     assert [remark.words.partition(".")[0] for remark in remarks(state)] == ["I see nothing of this yet"] * 2
     assert "has no class or function named ToolCall" in twin_text(report(state))
 
 
-@pytest.mark.parametrize(("text", "why"), [
-    ("x = 1\nx = (\n", "SyntaxError, line 2"), ("\n\nimport no_such_module", "ModuleNotFoundError, line 3"),
-    ("import sys\nsys.exit()", "it called sys.exit, line 2"),
+MUTABLE = """from dataclasses import dataclass
+
+@dataclass
+class ModelReply:
+    content: str = ""
+    tool_calls: list = []
+"""
+
+
+@pytest.mark.parametrize(("text", "why", "names"), [
+    ("x = 1\nx = (\n", "SyntaxError, line 2", ""),
+    ("\n\nimport no_such_module", "ModuleNotFoundError, line 3", "no_such_module"),
+    ("import sys\nsys.exit()", "it called sys.exit, line 2", ""),
+    ("def ask()\n    pass", "SyntaxError, line 1", "':'"),
+    ("raise KeyError('Atlantis')", "KeyError, line 1", "Atlantis"),
+    (MUTABLE, "ValueError, line 3", "write field(default_factory=list)."),
 ])
-def test_a_file_that_does_not_load_is_told_that_alone_and_no_notebook_is_named(tmp_path, text, why):
+def test_a_file_that_does_not_load_is_told_that_alone_and_no_notebook_is_named(tmp_path, text, why, names):
     state = begin(tmp_path, released=6)
     state.file.write_text(text, encoding="utf-8")
     state.ticks["Loop"] = "weak"
     state.run_checks()
-    assert report(state) == [f"Your file does not load: {why}."] and state.change == []
+    [said] = report(state)
+    assert said.startswith(f"Your file does not load: {why}") and names in said and said.endswith(".")
+    assert state.change == state.also_asked == [] and headline(state) == "Not judged: see the report."
     assert practice(state) == [] and result_blocks(state)[-1] == "Mend the file, and run the checks again."
 
 
@@ -168,6 +206,89 @@ def test_what_the_interviewer_says_depends_on_what_does_not_hold(tmp_path):
         assert remarks(state)[-1].words.endswith(heard)
 
 
+def test_wrong_steps_at_a_stop_by_the_budget_are_asked_about_and_not_the_comparison(tmp_path):
+    state = begin(tmp_path, released=5)
+    old = 'return AgentResult("token_budget", None, step - 1,'
+    assert PLAIN.count(old) == 1
+    state.file.write_text(PLAIN.replace(old, old.replace("step - 1", "step")), encoding="utf-8")
+    state.run_checks()
+    assert "expected:  steps = " in state.verdict.first[1]
+    assert remarks(state)[-1].words.endswith("Count the model calls aloud, up to the one that is not made.")
+
+
+def test_a_reply_that_is_not_appended_is_named(tmp_path):
+    state = begin(tmp_path, released=4)
+    old = """        messages.append({"role": "assistant", "content": reply.content,
+                         "tool_calls": calls})
+        spent += prompt + count_tokens(messages[-1])
+"""
+    assert PLAIN.count(old) == 1
+    state.file.write_text(PLAIN.replace(old, ""), encoding="utf-8")
+    state.run_checks()
+    assert "3 messages, of which message 3 holds {'role': 'assistant'}" in state.verdict.first[1]
+    assert "came back: 2 messages" in state.verdict.first[1]
+
+
+def test_a_file_that_did_not_change_is_asked_to_be_saved_first_unless_all_holds(tmp_path):
+    state = begin(tmp_path, 25, released=1)
+    for text, told in (("x = 1", False), ("x = 1", True), (PLAIN, False), (PLAIN, False)):
+        state.file.write_text(text, encoding="utf-8")
+        state.run_checks()
+        assert ("is as it was at the last check" in twin_text(report(state))) == told
+        assert ("was it saved?" in headline(state)) == told
+
+
+def test_a_report_says_of_which_parts_it_is_when_others_were_asked_for_since(tmp_path):
+    state = begin(tmp_path, 25)
+    state.release()
+    state.file.write_text(PLAIN.replace("class ToolRegistry", "class Registry"), encoding="utf-8")
+    state.run_checks()
+    assert len(remarks(state)) == 1 and opening(state) == report(state)[0] and opening(state).startswith("That is what")
+    for _ in range(2):
+        state.release()
+    assert report(state)[0] == "As of part 1, Shapes. Validator and Registry came later: run the checks again."
+    assert len(remarks(state)) == 1 and "does not hold" not in twin_text(result_blocks(state))
+    assert [why for _, why in practice(state)] == [
+        "Validator: asked for, and not checked", "Registry: asked for, and not checked", "Loop: not reached"]
+    state.run_checks()
+    assert opening(state).startswith("You are on the way: ")
+
+
+def test_what_was_checked_before_the_first_part_is_not_taken_for_the_first_part(tmp_path):
+    state = begin(tmp_path, 25)
+    state.file.write_text(PLAIN.replace("spent + prompt > token_budget", "spent > token_budget"), encoding="utf-8")
+    state.run_checks()
+    state.release()
+    text = twin_text(report(state))
+    assert "These checks ran before a part was asked for" in text and "The first that does not hold" in text
+    assert "That is what I asked for" not in text and len(remarks(state)) == 5
+
+
+def test_the_opening_and_the_headline_tell_how_much_holds(tmp_path):
+    state = begin(tmp_path, 25, released=5)
+    for held, of, words in ((60, 111, "You are on the way: 60 of 111 hold."),
+                            (110, 111, "Nearly done: 110 of 111 hold, and one does not yet."),
+                            (105, 111, "Nearly done: 105 of 111 hold. Let me say what is left.")):
+        outcomes = ["holds"] * held + ["does not hold"] * (of - held)
+        state.verdict = Verdict("said", [["1 x", outcome, "Sentence"] for outcome in outcomes], ["Sentence", "why"])
+        assert opening(state).startswith(words) and headline(state) == f"{held} of {of} hold"
+
+
+def test_the_report_speaks_of_parts_and_not_of_stages(tmp_path):
+    state = begin(tmp_path, 25, released=3)
+    state.file.write_text("x = 1", encoding="utf-8")
+    state.run_checks()
+    text = twin_text(report(state))
+    assert "the file has the names of part 1" in text.lower() and "stage" not in text
+
+
+def test_a_question_of_the_report_has_a_short_answer_and_one_that_was_not_asked_has_none(tmp_path):
+    state = judged(tmp_path, 2)
+    assert [title for title, _ in short_answers(state)] == [
+        f"{title}: a short answer" for title in ("Shapes", "Registry", "Loop", "Exits")]
+    assert all(part.answer.endswith(".") for part in PARTS) and short_answers(begin(tmp_path)) == []
+
+
 def requirements_of(part):
     """Return the sentences that a part is judged by."""
     stage = next((ROOT / "tests/spec").glob(f"test_stage_{part.stage}_*.py")).read_text(encoding="utf-8")
@@ -178,14 +299,15 @@ def test_each_of_the_interviewers_words_is_for_a_requirement_that_there_is():
     for part in PARTS[:5]:
         assert [key for key in part.words if not any(key in one for one in requirements_of(part))] == []
     for drawn in FOLLOW_UPS.values():
-        sentences = [str(check.__doc__).lower() for check in drawn.checks]
+        sentences = [sentence_of(check).lower() for check in drawn.checks]
+        assert all(tried_by(check) and sentence_of(check).endswith(".") for check in drawn.checks)
         assert drawn.words and [key for key in drawn.words if not any(key in one for one in sentences)] == []
 
 
 @pytest.mark.parametrize("name", FOLLOW_UPS)
 def test_a_change_is_asked_for_with_every_error_and_status_that_its_checks_compare(name):
     asked = f"{FOLLOW_UPS[name].asks} {FOLLOW_UPS[name].code}"
-    checked = " ".join(str(check.__doc__) for check in FOLLOW_UPS[name].checks)
+    checked = " ".join(sentence_of(check) for check in FOLLOW_UPS[name].checks)
     exact = re.findall(r"\b(?:[A-Z]\w+Error|ERROR|[a-z]+_[a-z_]+)\b", checked)
     assert [word for word in exact if word not in asked] == []
 
@@ -199,7 +321,7 @@ def test_a_part_that_holds_is_met_with_a_question_and_one_that_does_not_with_its
     assert said["loop"].held == said["loop"].of and "A reply has three calls" in said["loop"].words
     assert 0 < said["exits"].held < said["exits"].of
     assert said["exits"].words.startswith("This one does not hold yet: “")
-    assert opening(state) == "You are on the way. Let me say what I see, part by part."
+    assert opening(state) == "Nearly done: 102 of 107 hold. Let me say what is left."
     assert "expected:" in twin_text(report(state))
 
 
@@ -207,7 +329,7 @@ def test_only_the_released_parts_are_judged_and_all_before_the_first_is_released
     state = begin(tmp_path, 25)
     state.file.write_text(PLAIN, encoding="utf-8")
     for released, parts in ((0, 5), (2, 2)):
-        state.released = released
+        state.released = released  # run_checks judges what is released then
         state.run_checks()
         assert [remark.held == remark.of > 0 for remark in remarks(state)] == [True] * parts
         assert opening(state) == "That is what I asked for. Let us talk about it."
@@ -286,8 +408,9 @@ WRONG = {
     "resume: the old result is edited": (
         "resume", "copy.deepcopy(result.messages)", "result.messages", "resume changed the result"),
     "resume: a run that is done goes on": ("resume", 'if result.status == "done":', "if False:", "no ValueError came"),
-    "cutting: what is said comes on top": ("cutting results", "text[:most - len(note)]", "text[:most]", "it has 2"),
-    "cutting: nothing is said": ("cutting results", "+ note", "", "it ends with"),
+    "cutting: what is said comes on top": (
+        "cutting results", "(text[:max(0, most - len(note))] + note)[:most]", "text[:most] + note", "it has 2"),
+    "cutting: nothing is said": ("cutting results", " + note)", ")", "it ends with"),
     "cutting: always": ("cutting results", "max_result_chars=None", "max_result_chars=200", "became 200"),
 }
 
@@ -311,12 +434,121 @@ def test_whatever_is_in_the_file_the_change_is_judged(tmp_path, text, told):
 
 
 def test_the_change_is_part_of_the_report(tmp_path):
-    state = begin(tmp_path, seed=next(seed for seed in range(40) if begin(None, seed=seed).follow_up.name == "timeout"))
-    state.released = 6
+    state = begin(tmp_path, seed=seed_of("timeout"), released=6)
     state.file.write_text(PLAIN, encoding="utf-8")
     state.run_checks()
     text = twin_text(report(state))
-    assert re.search(r"A change +0 of 4 +I see nothing of this yet", text) and "the file has no with_timeout" in text
+    assert re.search(r"A change +0 of 4 +I see nothing of this yet", text)
+    tried, expected, came_back = text[text.index("tried: "):].splitlines()[:3]
+    assert tried == 'tried:     with_timeout(fn, 2)(x="sky"), where fn returns at once'
+    assert expected.startswith("expected:  A function that is done in time gives its result")
+    assert came_back == "came back: the file has no with_timeout"
+
+
+def seed_of(name):
+    """Return the first seed that draws a change."""
+    return next(seed for seed in range(1, 7) if begin(None, seed=seed).follow_up.name == name)
+
+
+def test_a_file_that_raises_before_the_change_is_told_where(tmp_path):
+    state = begin(tmp_path, seed=seed_of("cutting results"), released=6)
+    old = "return max(1, len(json.dumps(obj, ensure_ascii=False)) // 4)"
+    assert PLAIN.count(old) == 1
+    text = apply(answers()["cutting results"], PLAIN).replace(old, old.replace("json.", "jason."))
+    state.change = change(tmp_path, "cutting results", text)
+    state.verdict = Verdict("said", [["5 exits", "holds", "Sentence"]])
+    words = remarks(state)[-1].words
+    assert words.startswith("I cannot see the change yet, because your file does not get that far: it raised NameError")
+    assert re.search(r"\(line \d+\)\.$", words)
+
+
+def test_a_file_that_prints_on_and_on_is_stopped_in_words(tmp_path):
+    found = change(tmp_path, "resume", "while True: print('x' * 1000)")
+    assert found[0].came_back == "it printed more than 10,000 characters and was stopped"
+
+
+# --- What no check is about ----------------------------------------------------------------------------------
+
+
+WITH_POOL = """
+def with_timeout(fn, seconds):
+    from concurrent.futures import ThreadPoolExecutor
+    def limited(**args):
+        pool = ThreadPoolExecutor(1)
+        try:
+            return pool.submit(fn, **args).result(seconds)
+        finally:
+            pool.shutdown(wait=False)
+    return limited
+"""
+SWALLOWS_EXIT = (
+    "except BaseException as error:", "except Exception as error:", "exits that look like timeouts")
+ALSO = {  # a change, an edit of our answer to it, and what is asked about then
+    "registry: ctrl-c": ("", "except Exception as error:", "except BaseException as error:", "Ctrl-C in a tool"),
+    "timeout: exits": ("timeout", *SWALLOWS_EXIT),
+    "timeout: no words": ("timeout", 'f"no result within {seconds} s; it may still be running"', "",
+                          "what a timeout says"),
+    "timeout: no daemon": ("timeout", ", daemon=True", "", "threads that keep the program alive"),
+    "repeats: order": ("repeated calls", "json.dumps(call.args, sort_keys=True)", "json.dumps(call.args)",
+                       "the order of arguments"),
+}
+
+
+def asked_about(text, *names):
+    """Return what is asked about the text of a file, of these parts and changes, without a second process."""
+    mine = load(text)
+    return [asked.about for name in names for asked in ALSO_ASKED[name] if attempt(asked.does, mine).value]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # the exit that is not handed over
+@pytest.mark.parametrize("why", ALSO)
+def test_what_our_answers_condemn_is_asked_about(why):
+    name, old, new, about = ALSO[why]
+    text = apply(answers()[name], PLAIN) if name else PLAIN
+    assert text.count(old) == 1
+    assert about not in asked_about(text, name or "registry")
+    assert about in asked_about(text.replace(old, new), name or "registry")
+
+
+def test_a_pool_that_keeps_the_program_alive_is_asked_about():
+    assert "threads that keep the program alive" in asked_about(PLAIN + WITH_POOL, "timeout")
+
+
+def test_a_plain_answer_is_asked_about_what_the_brief_leaves_open_and_our_loop_is_not():
+    assert asked_about(PLAIN, "registry", "loop") == [
+        "results that are not JSON", "names that are no text", "schema keywords that are not checked",
+        "ids that are given twice"]
+    ours = (ROOT / "agentloop.py").read_text(encoding="utf-8")
+    assert asked_about(ours, "registry", "loop", "timeout") == []
+
+
+def test_what_is_asked_about_our_own_changes_is_what_is_said_below_them():
+    found = {name: asked_about(apply(answers()[name], PLAIN), name) for name in ALSO_ASKED if name in FOLLOW_UPS}
+    assert found == {"approval": ["who is asked about what"], "timeout": [], "repeated calls": [],
+                     "resume": ["calls without a result"], "cutting results": []}
+
+
+def test_remarks_come_last_in_the_report_and_are_practised(tmp_path):
+    state = begin(tmp_path, 25, released=3)
+    state.file.write_text(PLAIN, encoding="utf-8")
+    state.run_checks()
+    lead, told = report(state)[-2:]
+    assert lead == "None of the checks is about this, but I would ask:" and len(told) == 3
+    assert told[0].startswith("Registry: A tool returned what is not JSON")
+    assert "Registry: results that are not JSON" in dict(practice(state))["03_registry.ipynb"]
+
+
+def test_nothing_is_asked_about_a_part_that_does_not_hold(tmp_path):
+    state = begin(tmp_path, 25, released=3)
+    state.file.write_text(PLAIN.replace("Available tools", "Tools"), encoding="utf-8")
+    state.run_checks()
+    assert state.also_asked == []
+
+
+def test_all_that_is_asked_has_a_part_a_sentence_and_a_notebook():
+    assert set(ALSO_ASKED) <= {part.name for part in PARTS} | set(FOLLOW_UPS)
+    for asked in (one for group in ALSO_ASKED.values() for one in group):
+        assert asked.asks.endswith("?") and notebook_named(asked.notebook)
 
 
 # --- The result ----------------------------------------------------------------------------------------------
@@ -333,7 +565,8 @@ def judged(tmp_path, *failing):
 
 @pytest.mark.parametrize(("failing", "notebooks"), [
     ((1,), ["01_messages.ipynb"]), ((2, 5), ["02_validator.ipynb", "05_exits.ipynb"]), ((3,), ["03_registry.ipynb"]),
-    ((4,), ["04_loop.ipynb"]), ((), []),
+    ((4,), ["04_loop.ipynb"]), ((4, 5), ["04_loop.ipynb"]), ((1, 4, 5), ["01_messages.ipynb", "04_loop.ipynb"]),
+    ((), []),
 ])
 def test_what_failed_says_which_notebook_to_practise_with(tmp_path, failing, notebooks):
     assert [name for name, _ in practice(judged(tmp_path, *failing))] == notebooks
@@ -346,7 +579,7 @@ def test_nothing_was_weak_is_said_only_when_all_marks_are_ticked(tmp_path):
         if open_marks:
             assert practice(state) == []
             assert result_blocks(state)[-1] == f"Still open: {len(open_marks)} of 6 marks of the rubric."
-        state.ticks[criterion.name] = "fine"
+        state.ticks[criterion.name] = "strong"
     assert practice(state) == [("18_bug_clinic.ipynb", "nothing was weak: find the bugs of others")]
     assert "Still open" not in twin_text(result_blocks(state))
 
@@ -354,13 +587,40 @@ def test_nothing_was_weak_is_said_only_when_all_marks_are_ticked(tmp_path):
 def test_the_questions_are_open_where_there_is_time_for_them(tmp_path):
     state = judged(tmp_path)
     state.ticks = {criterion.name: "strong" for criterion in RUBRIC}
-    longer = Interview(45, 1, tmp_path, 6, Verdict("said", state.verdict.rows), [Requirement("One.", True, "")])
+    longer = begin(tmp_path, released=6)
+    longer.verdict, longer.change = Verdict("said", state.verdict.rows), [Requirement("One.", True, "")]
     longer.ticks = state.ticks
     assert practice(longer) == [] and result_blocks(longer)[-1] == "Still open: the questions aloud."
     longer.aloud[QUESTIONS[0].question] = "strong"
     assert [name for name, _ in practice(longer)] == ["18_bug_clinic.ipynb"]
-    assert "7 of 7 marks of the rubric and the questions aloud" in result_blocks(
-        Interview(45, 1, tmp_path, 6, longer.verdict, longer.change))[-1]
+    longer.ticks, longer.aloud = {}, {}
+    assert "7 of 7 marks of the rubric and the questions aloud" in result_blocks(longer)[-1]
+
+
+def test_fine_shows_what_strong_would_be_and_where_it_is_practised(tmp_path):
+    state = judged(tmp_path)
+    state.ticks = {criterion.name: "strong" for criterion in RUBRIC} | {"Exits": "fine"}
+    assert "Strong would be: Names the three exits" in twin_text(result_blocks(state))
+    assert [name for name, _ in practice(state)] == ["18_bug_clinic.ipynb", "05_exits.ipynb"]
+    assert dict(practice(state))["05_exits.ipynb"].startswith("Exits, to be strong: Names the three exits")
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_the_interview_itself_is_never_what_to_practise(tmp_path, mark):
+    for seed in range(1, 7):
+        state = begin(tmp_path, seed=seed, released=6)
+        state.ticks = {criterion.name: mark for criterion in RUBRIC}
+        state.aloud = {q.question: mark for q in QUESTIONS}
+        assert practice(state) == [] and "the checks" in result_blocks(state)[-1]
+        state.verdict = Verdict("said", [["1 x", "does not hold", "Sentence"]], ["Sentence", "why"])
+        names = [name for name, _ in practice(state)]
+        assert names and "17_mock_interview.ipynb" not in names
+        assert mark == "strong" or notebook_named(state.follow_up.notebook) in names
+
+
+def test_the_short_interview_has_no_mark_for_a_change(tmp_path):
+    assert "A change" not in [c.name for c in begin(tmp_path, 25).rubric]
+    assert [c.name for c in begin(tmp_path, 45).rubric] == [c.name for c in RUBRIC]
 
 
 def test_what_was_ticked_weak_or_not_reached_is_practised_too(tmp_path):
@@ -368,7 +628,7 @@ def test_what_was_ticked_weak_or_not_reached_is_practised_too(tmp_path):
     state.ticks["Loop"] = "weak"
     state.ticks["Exits"] = "strong"
     state.aloud = {q.question: "weak" for q in QUESTIONS if q.notebook == 3}
-    state.released = 4
+    state.released = state.judged = 4
     found = dict(practice(state))
     assert found["05_exits.ipynb"] == "Exits: not reached" and found["04_loop.ipynb"] == "Loop: you ticked weak"
     weak = [q.question for q in QUESTIONS if q.notebook == 3]
@@ -378,7 +638,7 @@ def test_what_was_ticked_weak_or_not_reached_is_practised_too(tmp_path):
 
 def test_a_change_that_fails_names_the_notebook_of_that_change_and_asks_about_it(tmp_path):
     for seed in range(20):
-        state = Interview(45, seed, tmp_path, released=6)
+        state = begin(tmp_path, seed=seed, released=6)
         state.verdict = Verdict("said", [[f"{stage} x", "holds", "Sentence"] for stage in range(1, 6)])
         state.change = [Requirement("One.", True, ""), Requirement("Two.", False, "why")]
         asked = state.follow_up
@@ -386,46 +646,70 @@ def test_a_change_that_fails_names_the_notebook_of_that_change_and_asks_about_it
         key, words = next(iter(asked.words.items()))
         state.change[1] = Requirement(f"So {key.upper()} it is.", False, "why")
         assert remarks(state)[-1].words.endswith(f"it is.” {words}")
-        wanted = [name] if (name := interview.notebook_named(asked.notebook)) else []
-        assert [name for name, _ in practice(state)] == wanted
+        assert [name for name, _ in practice(state)] == [notebook_named(asked.notebook)]
 
 
 def test_a_file_that_was_judged_before_anything_was_released_is_not_called_not_reached(tmp_path):
     state = judged(tmp_path, 2)
-    state.released = 0
+    state.released = state.judged = 0
     assert [why for _, why in practice(state)] == ["Validator: 0 of 1 hold"]
 
 
 def test_a_file_that_was_not_judged_is_the_first_thing_to_do(tmp_path):
-    assert practice(begin(tmp_path))[0][0] == "17_mock_interview.ipynb"
+    assert result_blocks(begin(tmp_path))[-1].endswith("write the first part, and run the checks.")
 
 
 def test_only_notebooks_that_exist_are_named():
-    numbers = {17, 18} | {named.notebook for named in (*PARTS, *RUBRIC, *QUESTIONS)}
-    assert [number for number in numbers if not interview.notebook_named(number)] == []
-    assert interview.notebook_named(99) == ""
+    numbers = {18} | {named.notebook for named in (*PARTS, *RUBRIC, *QUESTIONS, *FOLLOW_UPS.values())} - {0}
+    assert [number for number in numbers if not notebook_named(number)] == []
+    assert notebook_named(99) == ""
 
 
-def test_the_page_is_saved_whole_and_over_the_last_one(tmp_path):
+DAY = date(2031, 2, 3)
+
+
+def test_the_page_is_saved_whole_under_a_name_that_is_free(tmp_path):
     state = judged(tmp_path, 2)
     state.verdict.first[1] = "<script>alert(1)</script>"
-    for tick in MARKS:
+    names = []
+    for tick in (*MARKS, "strong"):
         state.ticks["Loop"] = tick
-        path = save_page(state)
-    text = path.read_text(encoding="utf-8")
-    assert [file.name for file in tmp_path.iterdir()] == ["my_interview_result.html"]
-    assert "<script>" not in text and "&lt;script&gt;" in text and text.endswith("</html>\n")
-    assert html.escape(RUBRIC[3].strong) in text and html.escape(RUBRIC[3].weak) not in text
-    assert "02_validator.ipynb" in text
+        names.append(save_page(state, DAY).name)
+    assert names == [f"my_interview_result{n}.html" for n in ("", "_2", "_3", "_3")]
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(set(names))
+    first, last = ((tmp_path / name).read_text(encoding="utf-8") for name in (names[0], names[-1]))
+    assert "<script>" not in last and "&lt;script&gt;" in last and last.endswith("</html>\n")
+    loop = RUBRIC[3]
+    assert html.escape(loop.weak) in first and html.escape(loop.weak) not in last
+    assert html.escape(loop.strong) in last and '<a href="02_validator.ipynb">02_validator.ipynb</a>' in last
 
 
-def test_a_page_that_cannot_be_made_leaves_the_last_one(tmp_path):
+def test_the_page_has_its_day_the_change_the_times_and_the_file_that_was_judged(tmp_path):
+    state = begin(tmp_path)
+    state.file.write_text("x = '<b>'  # mine\n", encoding="utf-8")
+    watch = Watch()
+    state.clock = Clock(45, watch)
+    state.clock.start()
+    for _ in range(6):
+        state.release()
+        watch.seconds += 120
+    state.run_checks()
+    state.file.write_text("y = 2", encoding="utf-8")
+    text = save_page(state, DAY).read_text(encoding="utf-8")
+    assert "<h1>Mock interview, 2031-02-03</h1>" in text and html.escape(state.follow_up.code) in text
+    assert "<td>Validator</td><td>6</td><td>2</td>" in text and "12 minutes used" in text
+    assert html.escape("x = '<b>'  # mine") in text and "y = 2" not in text and "The rubric comes next" not in text
+
+
+def test_a_page_that_cannot_be_made_or_written_leaves_the_folder_as_it_was(tmp_path):
     state = judged(tmp_path)
-    before = save_page(state).read_text(encoding="utf-8")
-    state.verdict = None
-    state.clock = None  # so that the page cannot be made
+    before = save_page(state, DAY).read_text(encoding="utf-8")
+    state.text = "half of a pair: \ud800"  # so that the page cannot be written
+    with pytest.raises(UnicodeEncodeError):
+        write_new(tmp_path / "new.html", state.text)
+    state.clock = None  # nor made
     with pytest.raises(AttributeError):
-        save_page(state)
+        save_page(state, DAY)
     left = {file.name: file.read_text(encoding="utf-8") for file in tmp_path.iterdir()}
     assert left == {"my_interview_result.html": before}
 
@@ -472,25 +756,23 @@ def test_the_interviewers_sheet_holds_the_brief_every_part_and_every_change():
 
 @pytest.fixture
 def room(tmp_path):
-    room = mock_interview(45, 1)
-    room.interview.folder = tmp_path
-    return room
+    return mock_interview(45, 1, tmp_path)
 
 
 def test_nothing_is_written_before_a_button_is_pressed(room, tmp_path):
     benches = [room, room.rubric(), room.ask_aloud(), room.result()]
-    room.buttons["start"].click()
-    room.buttons["next"].click()
-    room.buttons["checks"].click()
     assert [bench._repr_mimebundle_() and bench.error_box.value for bench in benches] == [""] * 4
     assert list(tmp_path.iterdir()) == []
+    for name in ("start", "next", "checks"):
+        room.buttons[name].click()
+    assert [file.name for file in tmp_path.iterdir()] == ["my_interview_state.json"]
 
 
 def test_the_parts_are_released_in_order_one_at_a_time(room):
     shown = []
     for _ in range(7):
         room.buttons["next"].click()
-        shown.append(room._asked.value.count("<summary>") - 1)
+        shown.append(room._asked.value.count("<summary>") - 2)
     assert shown == [1, 2, 3, 4, 5, 6, 6] and room.buttons["next"].disabled
     assert room.interview.follow_up.asks.split(".")[0] in room._asked.value
 
@@ -509,7 +791,7 @@ def test_another_length_or_seed_begins_a_new_interview_as_long_as_none_has_begun
     assert (room.interview.minutes, room.interview.released, len(room.interview.parts)) == (25, 0, 5)
     questions = room.ask_aloud()
     first = questions.question
-    room.seed.value = 2
+    room.seed.value = "2"
     assert room.interview.seed == 2 and questions.question != first and room.buttons["again"].disabled
 
 
@@ -519,9 +801,11 @@ def test_an_interview_that_has_begun_is_kept_until_start_again_is_pressed(room, 
     rubric.choices["Exits"].value, aloud.tick.value = "weak", "fine"
     room.buttons[begin_with].click()
     kept = room.interview
-    room.length.value, room.seed.value = 25, 2
+    room.length.value, room.seed.value = 25, "2"
     assert room.interview is kept and (kept.minutes, kept.seed) == (45, 1)
     assert "press Start again" in room._say.value and not room.buttons["again"].disabled
+    room.buttons["again"].click()
+    assert room.interview is kept and room.buttons["again"].description == "Yes, start again"
     room.buttons["again"].click()
     new = room.interview
     assert (new.minutes, new.seed, new.released, new.ticks, new.aloud) == (25, 2, 0, {}, {})
@@ -533,9 +817,165 @@ def test_start_again_leaves_the_file_as_it_is_and_says_so(room):
     room.buttons["file"].click()
     room.interview.file.write_text("x = 1", encoding="utf-8")
     room.buttons["next"].click()
-    room.buttons["again"].click()
+    for _ in range(2):
+        room.buttons["again"].click()
     assert "Your my_interview.py stays as it is." in room._say.value
     assert room.interview.file.read_text(encoding="utf-8") == "x = 1"
+
+
+def test_start_again_is_asked_about_and_forgotten_when_something_else_is_pressed(room):
+    room.buttons["next"].click()
+    room.buttons["again"].click()
+    assert "Press once more if you mean it." in room._say.value
+    assert room.buttons["aside"].layout.display == "none", "there is no file to keep"
+    room.buttons["next"].click()
+    assert room.buttons["again"].description == "Start again"
+    room.buttons["again"].click()
+    assert room.interview.released == 2
+
+
+def test_start_again_offers_to_keep_the_file_under_a_name_that_is_free(room, tmp_path):
+    (tmp_path / "my_interview_1.py").write_text("older", encoding="utf-8")
+    room.interview.file.write_text("mine", encoding="utf-8")
+    room.buttons["next"].click()
+    assert room.buttons["aside"].layout.display == "none"
+    room.buttons["again"].click()
+    assert room.buttons["aside"].layout.display is None
+    room.buttons["aside"].click()
+    assert "Your file is now my_interview_2.py." in room._say.value and room.interview.released == 0
+    assert (tmp_path / "my_interview_2.py").read_text(encoding="utf-8") == "mine"
+    assert (tmp_path / "my_interview_1.py").read_text(encoding="utf-8") == "older" and not room.interview.has_file
+
+
+@pytest.mark.parametrize(("make", "what"), [
+    (lambda path: path.mkdir(), "a folder"), (lambda path: path.symlink_to("gone.py"), "a link to a file that is gone"),
+])
+def test_what_stands_in_the_way_of_the_file_is_named_with_a_way_out(room, make, what):
+    try:
+        make(room.interview.file)
+    except OSError:
+        pytest.skip("no links can be made here")
+    for name, shown in (("file", room._say), ("checks", room._report)):
+        room.buttons[name].click()
+        assert f"my_interview.py is {what}: rename it or take it away, then press Make" in shown.value
+
+
+@pytest.mark.parametrize("typed", ["1.5", "a", "-1", "99999", "", "²"])
+def test_what_is_no_seed_is_said_to_be_none_and_changes_nothing(room, typed):
+    kept = room.interview
+    room.seed.value = typed
+    assert "The seed is a whole number from 0 to 9999; it is still 1." in room.error_box.value
+    assert room.interview is kept
+    room.length.value = 25
+    assert room.interview is kept, "it waits for a seed"
+
+
+def test_no_button_can_be_pressed_while_the_checks_run(room):
+    seen = []
+    room.interview.run_checks = lambda: seen.extend(button.disabled for button in room.buttons.values())
+    room.buttons["checks"].click()
+    assert seen and all(seen) and not room.buttons["checks"].disabled
+
+
+def test_the_verdict_stands_beside_the_button(room):
+    assert "hold" not in room._headline.value
+    room.buttons["next"].click()
+    room.interview.file.write_text("x = 1", encoding="utf-8")
+    room.buttons["checks"].click()
+    assert "0 of 16 hold" in room._headline.value
+
+
+def test_when_the_minutes_of_a_part_are_over_the_interviewer_says_so_once(room):
+    watch = Watch()
+    room.interview.clock = Clock(45, watch)
+    room.buttons["start"].click()
+    room.buttons["next"].click()
+    said = []
+    for seconds in (239, 1, 60):
+        watch.seconds += seconds
+        before = room._say.value
+        room.keep_pace()
+        said.append(room._say.value != before)
+    assert said == [False, True, False] and "The minutes for “Shapes” are over." in room._say.value
+    room.buttons["next"].click()
+    assert "Validator: 0 of 6 minutes" in room._clock.value
+    watch.seconds += 360
+    room.keep_pace()
+    assert "The minutes for “Validator” are over." in room._say.value
+    table = result_blocks(room.interview)[1]
+    assert table[:3] == [["part", "minutes", "minutes used"], ["Shapes", "4", "5"], ["Validator", "6", "6"]]
+
+
+def test_an_interview_goes_on_after_the_kernel_was_started_again(room, tmp_path):
+    watch = Watch()
+    room.interview.clock = Clock(45, watch)
+    room.buttons["start"].click()
+    for _ in range(3):
+        room.buttons["next"].click()
+        watch.seconds += 120
+    rubric, aloud = room.rubric(), room.ask_aloud()
+    rubric.choices["Loop"].value, aloud.tick.value = "weak", "fine"
+    after = mock_interview(25, 2, tmp_path)
+    assert "An interview of 45 minutes was left at 39:00, after 3 parts." in after._say.value
+    assert after.buttons["go-on"].layout.display is None and "Loop" in twin_text(after.twin())
+    after.buttons["go-on"].click()
+    new = after.interview
+    assert (new.minutes, new.seed, new.released, new.clock.text, new.clock.runs) == (45, 1, 3, "39:00", False)
+    assert (new.ticks, new.aloud, new.began) == (room.interview.ticks, room.interview.aloud, [0, 120, 240])
+    assert after.buttons["go-on"].layout.display == "none" and after.length.value == 45
+
+
+def test_an_interview_that_was_left_is_offered_until_another_begins(room, tmp_path):
+    room.buttons["next"].click()
+    other = mock_interview(25, 2, tmp_path)
+    other.buttons["start"].click()
+    assert other.buttons["go-on"].layout.display == "none"
+    assert "An interview of 25 minutes was left" in mock_interview(45, 1, tmp_path)._say.value
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"minutes": 45}', '{"minutes": 7}', "\0"])
+def test_what_was_kept_and_cannot_be_read_is_not_offered(tmp_path, text):
+    (tmp_path / "my_interview_state.json").write_text(text, encoding="utf-8")
+    assert mock_interview(45, 1, tmp_path).buttons["go-on"].layout.display == "none"
+
+
+def test_the_rubric_shows_no_mark_for_a_change_that_is_not_asked_for(room):
+    rubric = room.rubric()
+    change, exits = rubric.choices["A change"], rubric.choices["Exits"]
+    assert change.layout.display is None
+    room.length.value = 25
+    assert change.layout.display == "none" and exits.layout.display is None
+    assert "A change" not in twin_text(rubric.twin())
+
+
+def test_the_minutes_of_the_parts_stay_in_the_room(room):
+    for _ in range(3):
+        assert "<td>Validator</td><td>6</td>" in room._asked.value
+        room.buttons["next"].click()
+
+
+def test_there_is_a_way_back_to_the_question_before(room):
+    aloud = room.ask_aloud()
+    first = aloud.question
+    assert aloud.buttons["back"].disabled
+    aloud.buttons["next"].click()
+    assert aloud.question != first and not aloud.buttons["back"].disabled
+    aloud.buttons["back"].click()
+    assert aloud.question == first
+
+
+def test_what_was_saved_is_said_until_a_mark_changes_or_saving_fails(room, tmp_path):
+    rubric, result = room.rubric(), room.result()
+    for change in (lambda: setattr(rubric.choices["Loop"], "value", "weak"), room.buttons["next"].click,
+                   lambda: [room.buttons["again"].click() for _ in range(2)]):
+        result.save_button.click()
+        assert "Saved as my_interview_result" in result._saved.value
+        change()
+        assert result._saved.value == ""
+    result.save_button.click()
+    room.interview.folder = tmp_path / "gone"
+    result.save_button.click()
+    assert result._saved.value == "" and "That did not work" in result.error_box.value
 
 
 def test_the_report_of_a_missing_file_goes_when_the_file_is_made(room):
@@ -556,7 +996,7 @@ def test_what_is_ticked_reaches_the_result(room):
     rubric.choices["Exits"].value = "weak"
     aloud.tick.value = "fine"
     text = twin_text(result.twin())
-    assert "while True, and a counter that comes later." in text
+    assert "One of the two limits, or a budget that is looked at" in text
     assert "1 question answered aloud: 0 strong, 1 fine" in text
     rubric.choices["Exits"].value = aloud.tick.value = "not yet"
     assert "What you ticked" not in twin_text(result.twin()) and room.interview.aloud == {}
@@ -586,8 +1026,8 @@ def test_someone_writes_the_file_in_parts_and_saves_a_judged_result(room, tmp_pa
     assert "That is what I asked for." in room._report.value and room._say.value.count("That is what I asked for.") == 1
     result.save_button.click()
     page = (tmp_path / "my_interview_result.html").read_text(encoding="utf-8")
-    assert "Still open: 7 of 7 marks" in page and "6 parts of 6 released" in page and "ipynb" not in page
-    assert "Let us talk about it. The rubric comes next." in page
+    assert "Still open: 7 of 7 marks" in page and "6 parts of 6 asked for" in page and "The rubric" not in page
+    assert "The rubric comes next." in room._say.value
 
 
 def test_an_error_is_shown_in_the_room(room, tmp_path):

@@ -1,7 +1,7 @@
 """The changes that an interviewer asks for at the end, and the checks that tell whether a file has them.
 
-A check is a function of the reader's module; its docstring is the requirement, and an exception means that it does
-not hold. All are tried in a process that is ended if it does not end by itself.
+A check is a function of the reader's module; its docstring is the requirement, and what is tried. An exception means
+that it does not hold. All are tried in a process that is ended if it does not end by itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from agentloop import Json, describe
-from looplab.cases import attempt
+from looplab.cases import PRINTED, PrintedTooMuch, attempt
 from looplab.faults import load
 
 Check = Callable[[Any], None]
@@ -37,6 +37,16 @@ class FollowUp:
     some_holds: str
     notebook: int
     words: dict[str, str] = field(default_factory=dict)
+
+
+def sentence_of(check: Check) -> str:
+    """Return the requirement that a check is about."""
+    return str(check.__doc__).partition("\n")[0]
+
+
+def tried_by(check: Check) -> str:
+    """Return what a check tries."""
+    return str(check.__doc__).partition("Tried: ")[2].strip()
 
 
 # --- What the checks use -------------------------------------------------------------------------------------
@@ -87,20 +97,29 @@ def run_refund(mine: Any, risky: tuple[str, ...] = ("refund",)) -> tuple[Any, li
 
 
 def risky_call_waits(mine: Any) -> None:
-    """A risky call is not run, and the run ends with waiting_for_approval and no answer."""
+    """A risky call is not run, and the run ends with waiting_for_approval and no answer.
+
+    Tried: a reply with look, refund and look, where refund is risky
+    """
     result, ran = run_refund(mine)
     assert "refund 2" not in ran, "the refund ran"
     assert (result.status, result.answer) == ("waiting_for_approval", None), f"{result.status}, {result.answer}"
 
 
 def calls_before_it_are_answered(mine: Any) -> None:
-    """The call before it has its observation; it and the call after it have none, and did not run."""
+    """The call before it has its observation; it and the call after it have none, and did not run.
+
+    Tried: a reply with look, refund and look, where refund is risky
+    """
     result, ran = run_refund(mine)
     assert (list(observed(result)), ran) == (["a"], ["look 1"]), f"observations of {list(observed(result))}, ran {ran}"
 
 
 def without_risk_as_before(mine: Any) -> None:
-    """A run without a risky call ends as before."""
+    """A run without a risky call ends as before.
+
+    Tried: the same reply, where nothing is risky
+    """
     result, ran = run_refund(mine, risky=())
     assert (result.status, len(ran)) == ("done", 3), f"{result.status}, ran {ran}"
 
@@ -109,13 +128,19 @@ def without_risk_as_before(mine: Any) -> None:
 
 
 def result_in_time(mine: Any) -> None:
-    """A function that is done in time gives its result, and gets its arguments by name."""
+    """A function that is done in time gives its result, and gets its arguments by name.
+
+    Tried: with_timeout(fn, 2)(x="sky"), where fn returns at once
+    """
     value = mine.with_timeout(lambda x: f"the {x}", 2)(x="sky")
     assert value == "the sky", f"it gave {value!r}"
 
 
 def too_slow(mine: Any) -> None:
-    """A function that takes too long is not waited for: TimeoutError."""
+    """A function that takes too long is not waited for: TimeoutError.
+
+    Tried: with_timeout(fn, 0.05)(), where fn waits for a minute
+    """
     never = threading.Event()
     try:
         mine.with_timeout(lambda: never.wait(60), 0.05)()
@@ -125,7 +150,10 @@ def too_slow(mine: Any) -> None:
 
 
 def own_exception(mine: Any) -> None:
-    """An exception of the function itself passes through."""
+    """An exception of the function itself passes through.
+
+    Tried: with_timeout(fn, 2)(), where fn raises a KeyError
+    """
     try:
         mine.with_timeout(lambda: {}["Atlantis"], 2)()
     except KeyError:
@@ -134,7 +162,10 @@ def own_exception(mine: Any) -> None:
 
 
 def timeout_is_observed(mine: Any) -> None:
-    """Registered as a tool, a function that takes too long is an observation that names TimeoutError."""
+    """Registered as a tool, a function that takes too long is an observation that names TimeoutError.
+
+    Tried: execute of a tool that is with_timeout(fn, 0.05), where fn waits for a minute
+    """
     registry, never = mine.ToolRegistry(), threading.Event()
     registry.register("wait", "Wait.", OBJECT, mine.with_timeout(lambda: never.wait(60), 0.05))
     text = registry.execute("wait", {})
@@ -156,14 +187,20 @@ def repeat(mine: Any, args: list[str], answers: list[str] | None = None, **optio
 
 
 def third_is_not_run(mine: Any) -> None:
-    """The third call in a row with the same tool, arguments and result is not run: repeated_call, no answer."""
+    """The third call in a row with the same tool, arguments and result is not run: repeated_call, no answer.
+
+    Tried: the same call in five replies, with max_repeats=3
+    """
     result, ran = repeat(mine, ["sky"] * 5, max_repeats=3)
     got = result.status, result.answer, len(ran)
     assert got == ("repeated_call", None, 2), f"{result.status}, ran {len(ran)} times"
 
 
 def repeat_is_answered(mine: Any) -> None:
-    """The call that was not run is answered with an ERROR, as is every call after it in the same reply."""
+    """The call that was not run is answered with an ERROR, as is every call after it in the same reply.
+
+    Tried: one reply with the same call four times, with max_repeats=3
+    """
     reply = ask(mine, *((i, "look", {"x": "sky"}) for i in "abcd"))
     registry = tools(mine, look=lambda x: f"the {x}")
     result = mine.run_agent("Look.", script(mine, reply, "Done."), registry, max_repeats=3)
@@ -172,19 +209,28 @@ def repeat_is_answered(mine: Any) -> None:
 
 
 def other_arguments(mine: Any) -> None:
-    """Other arguments in between are no repeat."""
+    """Other arguments in between are no repeat.
+
+    Tried: calls with sky, sky, sea, sky, sky, with max_repeats=3
+    """
     result, _ = repeat(mine, ["sky", "sky", "sea", "sky", "sky"], max_repeats=3)
     assert result.status == "done", f"it ended with {result.status}"
 
 
 def poll_is_no_repeat(mine: Any) -> None:
-    """The same call with a new result each time is a poll, and no repeat."""
+    """The same call with a new result each time is a poll, and no repeat.
+
+    Tried: the same call in three replies, where each result is new, with max_repeats=3
+    """
     result, _ = repeat(mine, ["job"] * 3, ["queued", "running", "finished"], max_repeats=3)
     assert result.status == "done", f"it ended with {result.status}"
 
 
 def repeats_are_allowed(mine: Any) -> None:
-    """Unless max_repeats is given, calls may repeat."""
+    """Unless max_repeats is given, calls may repeat.
+
+    Tried: the same call in five replies, without max_repeats
+    """
     result, ran = repeat(mine, ["sky"] * 5)
     assert (result.status, len(ran)) == ("done", 5), f"{result.status}, ran {len(ran)} times"
 
@@ -193,7 +239,10 @@ def repeats_are_allowed(mine: Any) -> None:
 
 
 def at_the_same_time(mine: Any) -> None:
-    """The calls of one reply run at the same time."""
+    """The calls of one reply run at the same time.
+
+    Tried: a reply with two calls, each of which waits for half a second until the other has begun
+    """
     both = threading.Barrier(2, timeout=0.5)
     registry = tools(mine, meet=lambda x: both.wait() >= 0)
     calls = [("a", "meet", {"x": "1"}), ("b", "meet", {"x": "2"})]
@@ -202,7 +251,10 @@ def at_the_same_time(mine: Any) -> None:
 
 
 def in_the_order_of_the_calls(mine: Any) -> None:
-    """The observations stand in the order of the calls, even if the first is the last to be done."""
+    """The observations stand in the order of the calls, even if the first is the last to be done.
+
+    Tried: a reply with two calls, of which the first waits until the second is done
+    """
     second_is_done = threading.Event()
 
     def go(x: str) -> str:
@@ -218,7 +270,10 @@ def in_the_order_of_the_calls(mine: Any) -> None:
 
 
 def one_fails(mine: Any) -> None:
-    """A call that fails takes no result away from the others."""
+    """A call that fails takes no result away from the others.
+
+    Tried: a reply with four calls: the second lacks an argument, the third names no tool
+    """
     calls = [("a", "look", {"x": "1"}), ("b", "look", {}), ("c", "gone", {}), ("d", "look", {"x": "4"})]
     registry = tools(mine, look=lambda x: x)
     result = mine.run_agent("Look.", script(mine, ask(mine, *calls), "Done."), registry)
@@ -241,27 +296,39 @@ def resumed(mine: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def goes_on(mine: Any) -> None:
-    """A run that was stopped goes on, and ends with the same answer and messages as one in one piece."""
+    """A run that was stopped goes on, and ends with the same answer and messages as one in one piece.
+
+    Tried: a run that max_steps=2 stopped, resumed with max_steps=8
+    """
     whole, _, _, result = resumed(mine)
     assert (result.status, result.answer) == ("done", "Done."), f"{result.status}, {result.answer}"
     assert result.messages == whole.messages, "the messages differ from those of a run in one piece"
 
 
 def goes_on_counting(mine: Any) -> None:
-    """Steps and tokens go on counting."""
+    """Steps and tokens go on counting.
+
+    Tried: a run that max_steps=2 stopped, resumed with max_steps=8
+    """
     whole, _, _, result = resumed(mine)
     got, expected = (result.steps, result.tokens), (whole.steps, whole.tokens)
     assert got == expected, f"steps and tokens are {got}, in one piece {expected}"
 
 
 def stays_as_it_was(mine: Any) -> None:
-    """The result that it began with stays as it was."""
+    """The result that it began with stays as it was.
+
+    Tried: a run that max_steps=2 stopped, resumed with max_steps=8
+    """
     _, half, before, _ = resumed(mine)
     assert half == before, "resume changed the result that it was given"
 
 
 def done_is_done(mine: Any) -> None:
-    """A run that is done does not go on: ValueError."""
+    """A run that is done does not go on: ValueError.
+
+    Tried: resume of a run that is done
+    """
     whole = resumed(mine)[0]
     try:
         mine.resume(whole, script(mine, "Again."), tools(mine, look=lambda x: x), max_steps=8, token_budget=4000)
@@ -280,20 +347,29 @@ def read_page(mine: Any, length: int, **options: Any) -> str:
 
 
 def long_is_cut(mine: Any) -> None:
-    """A result of more than max_result_chars is cut to at most so many characters, what is said about it included."""
+    """A result of more than max_result_chars is cut to at most so many characters, what is said about it included.
+
+    Tried: a tool that returns 5,000 characters, with max_result_chars=200
+    """
     text = read_page(mine, 5000, max_result_chars=200)
     assert len(text) <= 200 and text.startswith('"yyy'), f"it has {len(text)} characters: {text[:40]!r}"
 
 
 def says_what_is_missing(mine: Any) -> None:
-    """What is left says how many characters there were, or how many are missing."""
+    """What is left says how many characters there were, or how many are missing.
+
+    Tried: a tool that returns 5,000 characters, with max_result_chars=200
+    """
     text = read_page(mine, 5000, max_result_chars=200)
     kept = text.count("y")
     assert any(str(n) in text.replace(",", "") for n in range(4998 - kept - 3, 5001)), f"it ends with {text[-60:]!r}"
 
 
 def short_is_kept(mine: Any) -> None:
-    """A result that fits is not touched, and without max_result_chars none is."""
+    """A result that fits is not touched, and without max_result_chars none is.
+
+    Tried: 200 characters with max_result_chars=200, and 5,000 without it
+    """
     fits, whole = read_page(mine, 200, max_result_chars=200), read_page(mine, 5000)
     assert fits == f'"{"y" * 198}"', f"a result of 200 characters became {fits[-60:]!r}"
     assert len(whole) == 5000, f"without max_result_chars, 5000 characters became {len(whole)}"
@@ -358,7 +434,7 @@ def try_file(path: str, name: str) -> Iterator[Json]:
     """Try the checks of a follow-up on a file; yield each requirement before, and what came of it after."""
     loaded = attempt(lambda: load(Path(path).read_text(encoding="utf-8"), path))
     for check in FOLLOW_UPS[name].checks:
-        yield {"requirement": check.__doc__}
+        yield {"requirement": sentence_of(check)}
         outcome = loaded if loaded.error else attempt(check, loaded.value)
         holds = outcome.error is None and not outcome.redefined
         yield {"holds": holds, "came_back": "" if holds else what_came_back(outcome.error, path)}
@@ -372,5 +448,7 @@ def what_came_back(error: BaseException | None, path: str) -> str:
         return str(error) or "it does not hold"
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
         return f"the file has no {error.name}"
+    if isinstance(error, PrintedTooMuch):
+        return f"it printed more than {PRINTED:,} characters and was stopped"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     return f"it raised {describe(error)}" + (f" (line {lines[-1]})" if lines else "")

@@ -1,25 +1,29 @@
-"""A mock interview without its widgets: the clock, the parts, what is said to a file, and the result page."""
+"""A mock interview without its widgets: the clock, the parts, the checks, and what is said to a file."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
 from looplab import sandbox
-from looplab.follow_ups import FOLLOW_UPS, FollowUp
-from looplab.interview_brief import ALOUD_MINUTES, LENGTHS, PARTS, RUBRIC, Part
+from looplab.also_asked import ALSO_ASKED, AlsoAsked
+from looplab.follow_ups import FOLLOW_UPS, FollowUp, sentence_of, tried_by
+from looplab.interview_brief import LENGTHS, PARTS, RUBRIC, Criterion, Part
 from looplab.interview_questions import QUESTIONS
-from looplab.judging import Verdict, judge
-from looplab.view import Block, Code, plural, twin_html
+from looplab.judging import Verdict, judge, python_says
+from looplab.view import Block, Code, cut
 
 NOTEBOOKS = Path(__file__).parents[1]
-FILE, PAGE = "my_interview.py", "my_interview_result.html"
-SANDBOX = sandbox.Sandbox("looplab.follow_ups")
+FILE, STATE = "my_interview.py", "my_interview_state.json"
+KEPT = ("minutes", "seed", "released", "began", "ticks", "aloud")
+SAVE_FIRST = "save the file first (Ctrl+S, on a Mac Cmd+S), then check"
+SANDBOX = sandbox.Sandbox("looplab.also_asked")
 
 
 # --- The clock -----------------------------------------------------------------------------------------------
@@ -28,9 +32,9 @@ SANDBOX = sandbox.Sandbox("looplab.follow_ups")
 class Clock:
     """Counts down while it runs; it can be paused. `now` gives seconds that never go back."""
 
-    def __init__(self, minutes: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, minutes: int, now: Callable[[], float] = time.monotonic, used: float = 0.0) -> None:
         self.minutes, self._now = minutes, now
-        self._used, self._since = 0.0, 0.0
+        self._used, self._since = used, 0.0
         self.runs = False
 
     def start(self) -> None:
@@ -60,16 +64,21 @@ class Clock:
 
 @dataclass(frozen=True)
 class Requirement:
-    """A requirement of the follow-up: whether it holds, and what came back if not."""
+    """A requirement of the follow-up: whether it holds, and if not what was tried and what came back."""
 
     sentence: str
     holds: bool
     came_back: str
+    tried: str = ""
 
 
 @dataclass
 class Interview:
-    """One interview: its length and seed, what was released, what the checks found, and what the reader ticked."""
+    """One interview: its length and seed, what was released, what the checks found, and what the reader ticked.
+
+    `began` holds the seconds on the clock at which each part was released. `judged` is how many parts were released
+    when the checks ran, and `text` what the file held then.
+    """
 
     minutes: int
     seed: int
@@ -79,10 +88,17 @@ class Interview:
     change: list[Requirement] = field(default_factory=list)
     ticks: dict[str, str] = field(default_factory=dict)
     aloud: dict[str, str] = field(default_factory=dict)
+    began: list[float] = field(default_factory=list)
+    judged: int = 0
+    text: str | None = None
+    not_saved: str = ""
+    also_asked: list[tuple[Part, AlsoAsked]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.minutes not in LENGTHS:
             raise ValueError(f"an interview takes {', '.join(map(str, LENGTHS[:-1]))} or {LENGTHS[-1]} minutes")
+        if type(self.seed) is not int or not 0 <= self.seed <= 9999:
+            raise ValueError("the seed is a whole number from 0 to 9999")
         self.clock = Clock(self.minutes)
 
     @property
@@ -98,14 +114,33 @@ class Interview:
         return [part if part.stage else replace(part, **change) for part in PARTS if part.minutes[self.length]]
 
     @property
+    def rubric(self) -> list[Criterion]:
+        """The lines of the rubric that belong to its parts, and the one on thinking aloud."""
+        titles = {*(part.title for part in self.parts), "Aloud"}
+        return [criterion for criterion in RUBRIC if criterion.name in titles]
+
+    @property
     def follow_up(self) -> FollowUp:
-        """The change that is asked for at the end, drawn by the seed."""
-        return FOLLOW_UPS[Random(self.seed).choice(list(FOLLOW_UPS))]
+        """The change that is asked for at the end, drawn by the seed: six seeds in a row draw all six."""
+        lap, place = divmod(self.seed - 1, len(FOLLOW_UPS))
+        return FOLLOW_UPS[Random(lap).sample(list(FOLLOW_UPS), len(FOLLOW_UPS))[place]]
 
     @property
     def questions(self) -> list[int]:
-        """The places of the questions in the order in which they are asked, drawn by the seed."""
-        return Random(self.seed).sample(range(len(QUESTIONS)), len(QUESTIONS))
+        """The places of the questions in the order in which they are asked, drawn by the seed.
+
+        One of each topic comes before a second of any.
+        """
+        drawn = Random(self.seed)
+        topics = list(dict.fromkeys(q.topic for q in QUESTIONS))
+        turn = {topic: place for place, topic in enumerate(drawn.sample(topics, len(topics)))}
+        mixed, asked = drawn.sample(range(len(QUESTIONS)), len(QUESTIONS)), dict.fromkeys(topics, 0)
+        order = {}
+        for i in mixed:
+            topic = QUESTIONS[i].topic
+            order[i] = (asked[topic], turn[topic])
+            asked[topic] += 1
+        return sorted(mixed, key=lambda i: order[i])
 
     @property
     def file(self) -> Path:
@@ -128,9 +163,38 @@ class Interview:
         """Whether the reader's file is there."""
         return self.file.is_file()
 
+    @property
+    def in_the_way(self) -> str:
+        """What stands where the reader's file should be and is none, in a sentence, or ""."""
+        if self.file.is_dir():
+            what = "a folder"
+        elif not self.has_file and os.path.lexists(self.file):
+            what = "a link to a file that is gone"
+        else:
+            return ""
+        return f"{FILE} is {what}: rename it or take it away, then press Make {FILE}."
+
     def asked(self, part: Part) -> list[Block]:
         """Return what the interviewer asks in a part."""
         return part.asks or [self.follow_up.asks, Code(self.follow_up.code), "What held before should hold afterwards."]
+
+    def release(self) -> Part:
+        """Ask for the next part, or for the last one again, and return it."""
+        if self.released < len(self.parts):
+            self.released += 1
+            self.began.append(self.clock.used)
+        return self.parts[self.released - 1]
+
+    def used_by_part(self) -> list[tuple[Part, float]]:
+        """Return the parts that were released with the seconds that each took; the last goes on."""
+        ends = [*self.began[1:], self.clock.used]
+        return [(part, end - began) for part, began, end in zip(self.parts, self.began, ends)]
+
+    @property
+    def over(self) -> Part | None:
+        """The newest part if its minutes are over."""
+        used = self.used_by_part()
+        return used[-1][0] if used and used[-1][1] >= 60 * used[-1][0].minutes[self.length] else None
 
     def make_file(self) -> bool:
         """Make the blank file, and return True; False if there is one, which stays as it is.
@@ -139,21 +203,41 @@ class Interview:
         """
         try:
             with self.file.open("x", encoding="utf-8"):
-                self.verdict, self.change = None, []
+                self.forget_checks()
                 return True
         except FileExistsError:
             return False
 
+    def put_aside(self) -> str:
+        """Give the reader's file a name with a number that is free, and return that name."""
+        number = 1
+        while os.path.lexists(aside := self.file.with_stem(f"{self.file.stem}_{number}")):
+            number += 1
+        return self.file.rename(aside).name
+
+    def forget_checks(self) -> None:
+        """Forget what the checks found."""
+        self.verdict, self.change, self.also_asked, self.not_saved, self.text = None, [], [], "", None
+
     def run_checks(self) -> None:
         """Judge the file by the stages of the parts that were released, all of them before the first."""
-        self.change = []
+        before = self.text
+        self.forget_checks()
+        self.judged = self.released
         if not self.has_file:
-            self.verdict = Verdict(f"There is no file {FILE} yet: press Make {FILE}.")
+            self.verdict = Verdict(self.in_the_way or f"There is no file {FILE} yet: press Make {FILE}.")
             return
+        self.text = self.file.read_text(encoding="utf-8", errors="replace")
         stages = [part.stage for part in self.parts[: self.released] if part.stage]
         self.verdict = judge(self.file, max(stages, default=5))
-        if any(not part.stage for part in self.parts[: self.released]) and not self.not_usable:
-            self.change = try_change(self.file, self.follow_up)
+        if not self.not_usable:
+            if any(not part.stage for part in self.parts[: self.released]):
+                self.change = try_change(self.file, self.follow_up)
+            self.also_asked = try_what_is_also_asked(self)
+        if not self.text.strip():
+            self.not_saved = f"{FILE} is empty: {SAVE_FIRST}."
+        elif self.text == before and not (self.verdict.holds and all(one.holds for one in self.change)):
+            self.not_saved = f"{FILE} is as it was at the last check. If you wrote more, {SAVE_FIRST}."
 
 
 def try_change(file: Path, follow_up: FollowUp) -> list[Requirement]:
@@ -165,12 +249,45 @@ def try_change(file: Path, follow_up: FollowUp) -> list[Requirement]:
     found = [event for event in events if "holds" in event]
     why = {"stopped": f"it was still running after {sandbox.SECONDS:.0f} seconds and was stopped",
            "died": "the process ended"}
-    rows = [Requirement(str(check.__doc__), False, "not tried") for check in follow_up.checks]
+    rows = [Requirement(sentence_of(check), False, "not tried", tried_by(check)) for check in follow_up.checks]
     for i, event in enumerate(found):
-        rows[i] = Requirement(rows[i].sentence, event["holds"], event["came_back"])
+        rows[i] = replace(rows[i], holds=event["holds"], came_back=event["came_back"])
     if len(found) < len(rows):
-        rows[len(found)] = Requirement(rows[len(found)].sentence, False, why.get(ended, "not tried"))
+        rows[len(found)] = replace(rows[len(found)], came_back=why.get(ended, "not tried"))
     return rows
+
+
+def try_what_is_also_asked(interview: Interview) -> list[tuple[Part, AlsoAsked]]:
+    """Return what no check is about and is asked all the same, part by part; of parts that hold, and no others."""
+    parts = {interview.follow_up.name if remark.part.name == "follow-up" else remark.part.name: remark.part
+             for remark in remarks(interview) if remark.held == remark.of}
+    try:
+        events, _ = SANDBOX.run("looplab.also_asked:try_file", {"path": str(interview.file), "names": list(parts)})
+    except OSError:
+        return []
+    found = {(event["name"], event["about"]) for event in events}
+    return [(parts[name], asked) for name in parts for asked in ALSO_ASKED.get(name, ())
+            if (name, asked.about) in found]
+
+
+# --- What is kept of it --------------------------------------------------------------------------------------
+
+
+def keep(interview: Interview) -> None:
+    """Write beside the reader's file what a restart of the kernel would lose: all but what the checks found."""
+    state = {name: getattr(interview, name) for name in KEPT} | {"used": interview.clock.used}
+    (interview.folder / STATE).write_text(json.dumps(state), encoding="utf-8")
+
+
+def kept(folder: Path) -> Interview | None:
+    """Return the interview that was kept, its clock paused, or None if there is none that can be read."""
+    try:
+        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        found = Interview(**{name: state[name] for name in KEPT}, folder=folder)
+        found.clock = Clock(found.minutes, used=float(state["used"]))
+        return found if 0 <= found.released <= len(found.parts) and found.begun else None
+    except (OSError, ValueError, TypeError, LookupError):
+        return None
 
 
 # --- What the interviewer says -------------------------------------------------------------------------------
@@ -187,12 +304,12 @@ class Remark:
 
 
 def remarks(interview: Interview) -> list[Remark]:
-    """Return what the interviewer says to each released part after the checks."""
+    """Return what the interviewer says to each part that was judged."""
     said = []
-    for part in interview.parts[: interview.released] or [part for part in interview.parts if part.stage]:
+    for part in interview.parts[: interview.judged] or [part for part in interview.parts if part.stage]:
         outcomes = outcomes_of(interview, part)
         held = sum(holds for _, holds in outcomes)
-        said.append(Remark(part, held, len(outcomes), words_for(part, outcomes, held)))
+        said.append(Remark(part, held, len(outcomes), words_for(interview, part, outcomes)))
     return said
 
 
@@ -201,18 +318,43 @@ def outcomes_of(interview: Interview, part: Part) -> list[tuple[str, bool]]:
     if not part.stage:
         return [(requirement.sentence, requirement.holds) for requirement in interview.change]
     rows = interview.verdict.rows if interview.verdict else []
-    return [(sentence, outcome == "holds") for stage, outcome, sentence in rows if stage.startswith(str(part.stage))]
+    return [(as_part(sentence), outcome == "holds")
+            for stage, outcome, sentence in rows if stage.startswith(str(part.stage))]
 
 
-def words_for(part: Part, outcomes: list[tuple[str, bool]], held: int) -> str:
+def as_part(sentence: str) -> str:
+    """Return a requirement in the interviewer's words, to whom a stage is a part."""
+    return re.sub(r"\bstage (\d)", r"part \1", sentence)
+
+
+def words_for(interview: Interview, part: Part, outcomes: list[tuple[str, bool]]) -> str:
     """Say what an interviewer says to a part: a question if all of it holds, else where to look."""
+    held = sum(holds for _, holds in outcomes)
     if not held:
+        came_back = "" if part.stage or not interview.change else interview.change[0].came_back
+        if re.search(r"\(line \d+\)$", came_back):
+            return f"I cannot see the change yet, because your file does not get that far: {came_back}."
         return f"I see nothing of this yet. {part.nothing}"
     if held == len(outcomes):
         return f"All of it holds. {part.all_holds}"
     first = next(sentence for sentence, holds in outcomes if not holds)
-    words = next((words for key, words in part.words.items() if key in first.lower()), part.some_holds)
+    compared = compared_field(interview.verdict, first)
+    words = next((words for about in (compared, first.lower()) for key, words in part.words.items() if key in about),
+                 part.some_holds)
     return f"This one does not hold yet: “{first.rstrip('.')}.” {words}"
+
+
+def compared_field(verdict: Verdict | None, sentence: str) -> str:
+    """Return the field of the result that was not as expected, if this is the requirement that is told in full."""
+    told = verdict.first if verdict else []
+    found = re.search(r"^expected:  (\w+) = ", told[1], re.MULTILINE) if told and as_part(told[0]) == sentence else None
+    return found[1] if found else ""
+
+
+def counted(interview: Interview) -> tuple[int, int]:
+    """Return how many requirements hold, and how many were judged."""
+    said = remarks(interview)
+    return sum(remark.held for remark in said), sum(remark.of for remark in said)
 
 
 def opening(interview: Interview) -> str:
@@ -222,123 +364,82 @@ def opening(interview: Interview) -> str:
     if not interview.verdict.rows:
         return interview.verdict.said
     if interview.verdict.not_loaded:
-        return f"Your file does not load: {interview.verdict.not_loaded}."
-    said = remarks(interview)
-    if all(remark.held == remark.of for remark in said):
-        last = " The rubric comes next." if interview.released == len(interview.parts) else ""
-        return f"That is what I asked for. Let us talk about it.{last}"
-    if not any(remark.held for remark in said):
+        return does_not_load(interview.verdict)
+    held, of = counted(interview)
+    if held == of:
+        return "That is what I asked for. Let us talk about it."
+    if not held:
         return "Let us begin together: what goes in, and what comes out?"
-    return "You are on the way. Let me say what I see, part by part."
+    if held == of - 1:
+        return f"Nearly done: {held} of {of} hold, and one does not yet."
+    if held >= 0.9 * of:
+        return f"Nearly done: {held} of {of} hold. Let me say what is left."
+    return f"You are on the way: {held} of {of} hold. Let me say what I see, part by part."
+
+
+def does_not_load(verdict: Verdict) -> str:
+    """Say why a file does not load: kind and line, then Python's own words, and for one fault what to write."""
+    own = cut(python_says(verdict.first[1]), 200)
+    said = f"Your file does not load: {verdict.not_loaded}{f': {own}' if own else ''}".rstrip(".") + "."
+    if verdict.not_loaded.startswith("ValueError") and "mutable default" in own:
+        said += " A list cannot be a field's default, or all would share it: write field(default_factory=list)."
+    return said
+
+
+def headline(interview: Interview) -> str:
+    """Return the verdict in a few words, for the place beside the button; "" while there is none."""
+    if interview.verdict is None:
+        return ""
+    if not interview.verdict.rows or interview.not_usable:
+        return "Not judged: see the report."
+    held, of = counted(interview)
+    return f"{held} of {of} hold{'; was it saved?' if interview.not_saved else ''}"
+
+
+def as_of(interview: Interview) -> str:
+    """Say which parts a report is about, where others were asked for since; else ""."""
+    if interview.judged == interview.released:
+        return ""
+    if not interview.judged:
+        return "These checks ran before a part was asked for, on all of them. Run them again for what is asked now."
+    since = [part.title for part in interview.parts[interview.judged : interview.released]]
+    last = interview.parts[interview.judged - 1].title
+    return f"As of part {interview.judged}, {last}. {' and '.join(since)} came later: run the checks again."
 
 
 def report(interview: Interview) -> list[Block]:
-    """Return the interviewer's report as blocks: a sentence, a row for each part, and the first failure in full."""
-    blocks: list[Block] = [opening(interview)]
+    """Return the interviewer's report as blocks: sentences, a row for each part, and the first failure in full."""
+    blocks: list[Block] = [interview.not_saved, opening(interview)]
     if interview.verdict is None or not interview.verdict.rows or interview.not_usable:
-        return blocks
-    said = remarks(interview)
+        return [block for block in blocks if block]
+    blocks.insert(0, as_of(interview))
     blocks.append([["part", "holds", "the interviewer"],
-                   *([remark.part.title, f"{remark.held} of {remark.of}", remark.words] for remark in said)])
+                   *([remark.part.title, f"{remark.held} of {remark.of}", remark.words]
+                     for remark in remarks(interview))])
+    broken = [one for one in interview.change if not one.holds]
     if interview.verdict.first:
         sentence, message = interview.verdict.first
-        blocks += [f"The first that does not hold: {sentence}.", Code(message)]
-    elif broken := [requirement for requirement in interview.change if not requirement.holds]:
-        blocks += [f"The first that does not hold: {broken[0].sentence}", Code(broken[0].came_back)]
-    return blocks
+        blocks += [f"The first that does not hold: {as_part(sentence)}.", Code(message)]
+    elif broken:
+        one = broken[0]
+        told = f"tried:     {one.tried}\nexpected:  {one.sentence}\ncame back: {one.came_back}"
+        blocks += [f"The first that does not hold: {one.sentence}", Code(told)]
+    if interview.also_asked:
+        blocks += ["None of the checks is about this, but I would ask:",
+                   [f"{part.title}: {asked.asks}" for part, asked in interview.also_asked]]
+    return [block for block in blocks if block]
 
 
-# --- What to practise next -----------------------------------------------------------------------------------
-
-
-def notebook_named(number: int) -> str:
-    """Return the name of the notebook with a number, or "" if there is none."""
-    found = sorted(NOTEBOOKS.glob(f"{number:02}_*.ipynb"))
-    return found[0].name if found else ""
-
-
-def practice(interview: Interview) -> list[tuple[str, str]]:
-    """Return what to practise next: the name of a notebook, and why; what the checks found comes first.
-
-    It is nothing while the file cannot be used, and while nothing is weak but marks are open.
-    """
-    why: dict[int, list[str]] = {}
-    if interview.not_usable:
+def short_answers(interview: Interview) -> list[tuple[str, list[Block]]]:
+    """Return the questions of the report, each with a short answer: those to the parts of which all holds."""
+    if interview.verdict is None or not interview.verdict.rows or interview.not_usable:
         return []
-    if interview.verdict is None or not interview.verdict.rows:
-        why[17] = ["your file was not judged yet: write the first part, and run the checks"]
-    else:
-        said = remarks(interview)
-        for remark in said:
-            if remark.held < remark.of or not remark.of:
-                reason = f"{remark.part.title}: {remark.held} of {remark.of} hold"
-                why.setdefault(remark.part.notebook, []).append(reason)
-        for part in interview.parts[len(said):]:
-            why.setdefault(part.notebook, []).append(f"{part.title}: not reached")
-    for criterion in RUBRIC:
-        if interview.ticks.get(criterion.name) == "weak":
-            why.setdefault(criterion.notebook, []).append(f"{criterion.name}: you ticked weak")
-    for q in QUESTIONS:
-        if interview.aloud.get(q.question) == "weak":
-            why.setdefault(q.notebook, []).append(f"you ticked weak: “{q.question}”")
-    if not why and not still_open(interview):
-        why[18] = ["nothing was weak: find the bugs of others"]
-    return [(name, "; ".join(reasons)) for number, reasons in why.items() if (name := notebook_named(number))]
+    return [(f"{remark.part.title}: a short answer", [remark.part.answer])
+            for remark in remarks(interview) if remark.held == remark.of]
 
 
-def still_open(interview: Interview) -> str:
-    """Say what the reader has not ticked yet; "" if each mark of the rubric is, and a question where there is time."""
-    titles = {*(part.title for part in interview.parts), "Aloud"}
-    marks = [criterion.name for criterion in RUBRIC if criterion.name in titles]
-    left = [name for name in marks if name not in interview.ticks]
-    found = [f"{len(left)} of {len(marks)} marks of the rubric"] if left else []
-    found += ["the questions aloud"] if ALOUD_MINUTES[interview.length] and not interview.aloud else []
-    return f"Still open: {' and '.join(found)}." if found else ""
-
-
-def result_blocks(interview: Interview) -> list[Block]:
-    """Return the result page as blocks."""
-    used = round(interview.clock.used / 60)
-    blocks: list[Block] = [
-        f"An interview of {interview.minutes} minutes, seed {interview.seed}: {plural(used, 'minute')} on the clock, "
-        f"{plural(interview.released, 'part')} of {len(interview.parts)} released.",
-        *report(interview)]
-    ticked = [[c.name, mark, getattr(c, mark)] for c in RUBRIC if (mark := interview.ticks.get(c.name))]
-    if ticked:
-        blocks += ["What you ticked:", [["part", "mark", "like this"], *ticked]]
-    if interview.aloud:
-        marks = Counter(interview.aloud.values())
-        blocks.append(f"{plural(len(interview.aloud), 'question')} answered aloud: {marks['strong']} strong, "
-                      f"{marks['fine']} fine, {marks['weak']} weak.")
-    if interview.not_usable:
-        return [*blocks, "Mend the file, and run the checks again."]
-    if rows := [list(row) for row in practice(interview)]:
-        blocks += ["What to practise next:", [["notebook", "because"], *rows]]
-    return [*blocks, still_open(interview)] if interview.verdict else blocks
-
-
-PAGE_HTML = """<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>Mock interview</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem; }}
-table {{ border-collapse: collapse; margin: 1rem 0; }}
-th, td {{ text-align: left; vertical-align: top; padding: .3rem 1rem .3rem 0; border-bottom: 1px solid #8886; }}
-pre {{ white-space: pre-wrap; font-size: 13px; }}
-</style>
-<h1>Mock interview</h1>
-{content}
-</html>
-"""
-
-
-def save_page(interview: Interview) -> Path:
-    """Write the result page beside the reader's file, whole or not at all, and return its path."""
-    path = interview.folder / PAGE
-    beside = path.with_suffix(".new")
-    beside.write_text(PAGE_HTML.format(content=twin_html(result_blocks(interview))), encoding="utf-8", newline="\n")
-    os.replace(beside, path)
-    return path
+def minutes_of_parts(interview: Interview) -> list[list[str]]:
+    """Return the parts with their minutes, and those that were used, as a table."""
+    used = {part.name: str(round(seconds / 60)) for part, seconds in interview.used_by_part()}
+    return [["part", "minutes", "minutes used"],
+            *([p.title, str(p.minutes[interview.length]), used.get(p.name, "–")] for p in interview.parts)]

@@ -24,7 +24,8 @@ class Part:
     """A part of the task: what is asked, in how many minutes, and what the interviewer says to what is there.
 
     `minutes` holds one number for each of LENGTHS; 0 leaves the part out. `stage` is the stage that judges it, or 0.
-    `words` are said to a requirement that does not hold and has the key in its sentence; `some_holds` to any other.
+    `all_holds` is a question, and `answer` a short answer to it. `words` are said to a requirement that does not hold
+    and has the key in its sentence, or compares a field with that name; `some_holds` to any other.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Part:
     stage: int
     asks: list[Block]
     all_holds: str = ""
+    answer: str = ""
     some_holds: str = ""
     nothing: str = ""
     notebook: int = 0
@@ -48,11 +50,14 @@ PARTS = [
              'call("c1", "get_weather", city="Pune")       # a ToolCall\n'
              'asks(call(...), call(...))                   # a ModelReply\n'
              'final("It is 30 degrees.")                   # a ModelReply'),
-        "ScriptedModel(replies) is a model that replays its replies, one a call. Its .seen holds a copy of the message "
-        "list at every call. One call too many raises AssertionError with the text: script ran out.",
+        "ScriptedModel(replies) is a model that replays its replies, one a call. Its .seen is a list with a copy of "
+        "the message list for every call: the list itself goes on growing. One call too many raises AssertionError "
+        "with the text: script ran out.",
     ], "How would you explain to a colleague why text beside a call is no answer?",
+        "A call says that the work goes on, so the text is a remark on the way. Only a reply that asks for nothing is "
+        "the end; otherwise any text could end a run too early.",
         "Read me the shapes once more, field by field.",
-        "Where would you begin? The two dataclasses are three lines each.", 1, {
+        "Where would you begin? One dataclass is five lines, the other four.", 1, {
             "share": "Make two replies without calls. How many lists are there?",
             "script": "Call your model twice, aloud. What does it give, and what does it keep?"}),
     Part("validator", "Validator", (5, 6, 8), 2, [
@@ -63,8 +68,10 @@ PARTS = [
              "argument 'celsius' must be of type number     whichever of these two applies"),
         Code('{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'),
         "This is a schema; properties and required may be missing. There are four types: string, integer, number, "
-        "boolean. A bool is never a number.",
+        "boolean. A bool is never a number. Whether 3.0 is an integer is for you to choose: say which.",
     ], "Why do you refuse an argument that the schema does not have, in place of dropping it?",
+        "A dropped argument hides a misspelt option: the call runs, and does something else than the model meant. "
+        "Refused, it is repaired in the next step.",
         "Take one input that fails, and walk me through your function with it.",
         "What is the first thing that can be wrong with arguments, before you look at any of them?", 2, {
             "bool": "Try true for a number, and read me the line that decides.",
@@ -82,8 +89,10 @@ PARTS = [
              '{"city": "Pune", "celsius": 30}'),
         "Check the name, then the arguments, then run. The names are listed in order of the alphabet. A refusal "
         "shows the properties as JSON. Results are JSON with every letter as it is. A result that is not JSON must "
-        "not raise either.",
+        "not raise either. Only register raises, whatever type of exception you like.",
     ], "Who reads these error texts, and what does a good one save?",
+        "The model reads them. A text that says what is wrong and what was expected saves a step: the next call can be "
+        "right.",
         "Walk one call through execute, from its name to the text.",
         "Think of the three things that can go wrong with a call, in order.", 3, {
             "exception": "Which line of yours can still raise?",
@@ -98,9 +107,11 @@ PARTS = [
              '{"role": "user", "content": task}\n'
              '{"role": "assistant", "content": ..., "tool_calls": [{"id", "name", "args"}, ...]}\n'
              '{"role": "tool", "tool_call_id": ..., "name": ..., "content": ...}'),
-        'It returns an object with status "done", the answer, and the messages. Messages are plain dicts in one list, '
-        "appended to and never edited.",
+        'It returns an object with the attributes status ("done"), answer and messages. Messages are plain dicts in '
+        "one list, appended to and never edited. The last reply is appended too, with an empty list of tool_calls.",
     ], "A reply has three calls and the second fails. What stands in the list afterwards?",
+        "The assistant message with its three calls, then three tool messages in the same order. The second starts "
+        "with ERROR, and the third call has run.",
         "Draw me the list after the first round, message by message.",
         "Say the loop in one sentence first. Then write that sentence.", 4, {
             "two calls": "Draw me the list after a reply with two calls.",
@@ -118,6 +129,8 @@ PARTS = [
         "After max_steps model calls the run stops; the calls of the last step are still run. A stopped run has no "
         "answer, and all its messages.",
     ], "What does a run of S steps cost, and can it still pass its budget?",
+        "Every step sends the whole list again, so the input grows with the square of S. It can pass the budget by one "
+        "reply, the last, which comes after the check.",
         "Say the exits aloud, then show me the line of each.",
         "Which line ends your loop if the model never does?", 5, {
             "letters": "What does your JSON make of a letter such as ü?",
@@ -126,6 +139,8 @@ PARTS = [
             "answer": "What does a caller get from a run that was stopped?",
             "step": "Count the model calls aloud, up to the one that is not made."}),
     Part("follow-up", "A change", (0, 8, 10), 0, [], "What would you test first, if you had another ten minutes?",
+         "What would cost most if it were wrong, and what no test runs yet: the change together with a call that fails "
+         "and with a limit that stops the run.",
          nothing="Which line of the loop does this touch?"),
 ]
 ALOUD_MINUTES = (0, 5, 10)
@@ -133,7 +148,10 @@ ALOUD_MINUTES = (0, 5, 10)
 
 @dataclass(frozen=True)
 class Criterion:
-    """A line of the rubric: an example of each of the three marks, and the notebook to practise with."""
+    """A line of the rubric: an example of each of the three marks, and the notebook to practise with.
+
+    The notebook 0 stands for that of the change that was drawn.
+    """
 
     name: str
     weak: str
@@ -151,8 +169,8 @@ RUBRIC = [
     Criterion("Validator",
               'assert isinstance(args["city"], str): it raises, and knows one tool.',
               "One sentence for each fault, in the order that was asked for; bool before number.",
-              "Says that fn(**args) would raise a TypeError that looks like the tool's own bug; asks about null and "
-              "3.0.", 2),
+              "Says that fn(**args) would raise a TypeError that looks like the tool's own bug; says aloud what null "
+              "and 3.0 should do.", 2),
     Criterion("Registry",
               "fn = tools[name]; fn(**args), with an except that prints.",
               "Name, arguments, run; each failure is a text that starts with ERROR.",
@@ -162,17 +180,18 @@ RUBRIC = [
               "One tool message for each call, with its id, in order.",
               "Says what a provider would refuse; tries two calls of which one fails, without being asked.", 4),
     Criterion("Exits",
-              "while True, and a counter that comes later.",
+              "One of the two limits, or a budget that is looked at when the call is paid.",
               "Both limits; the budget is checked before the call.",
-              "Names the three exits aloud before writing; keeps room for the last reply; says O(S² r).", 5),
+              "Names the three exits aloud before writing; keeps room for the last reply; says that twice the steps "
+              "cost some four times the tokens, because each step sends the whole list again.", 5),
     Criterion("A change",
               "Rewrites the loop, and checks that held before fail.",
               "The change works, and everything else still holds.",
               "A few lines, or a wrapper around one of the two places where the loop touches the world; says what "
-              "becomes of the other calls.", 17),
+              "becomes of the other calls.", 0),
     Criterion("Aloud",
               "Silence, then: it should work.",
               "Says what the next lines will do, and runs the checks early.",
               "Says what is still missing: repeated calls, a timeout on each tool, cutting long results, approval, "
-              "saving the list.", 17),
+              "saving the list.", 18),
 ]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import ipywidgets as widgets
 
 from looplab import view
 from looplab.folded import Folded
-from looplab.follow_ups import FOLLOW_UPS
-from looplab.interview import FILE, Interview, opening, report, result_blocks, save_page
+from looplab.follow_ups import FOLLOW_UPS, sentence_of
+from looplab.interview import FILE, NOTEBOOKS, Interview, headline, keep, kept, opening, report, short_answers
 from looplab.interview_brief import ALOUD_MINUTES, BRIEF, LENGTHS, MARKS, PARTS, RUBRIC
 from looplab.interview_questions import QUESTIONS
+from looplab.interview_result import result_blocks, save_page
 from looplab.view import Bench, Block, Code, escape, guarded, plural, twin_html
 
 NOT_TICKED = "not yet"
+SURE = "Yes, start again"
 MORE = ("Show the answer", "What comes next?", "Show that answer", "That is all")
 
 
@@ -32,9 +36,9 @@ def all_questions(topic: str) -> Folded:
 
 def interviewer_sheet() -> Folded:
     """Return what a person needs who plays the interviewer: the brief, the parts, the changes."""
-    parts = [(f"Part {n}: {part.title}", [*part.asks, f"If all of it holds, ask: {part.all_holds}"])
+    parts = [(f"Part {n}: {part.title}", [*part.asks, f"If all of it holds, ask: {part.all_holds}", part.answer])
              for n, part in enumerate(PARTS, 1) if part.asks]
-    changes = [(f"A change: {f.name}", [f.asks, Code(f.code), [str(check.__doc__) for check in f.checks]])
+    changes = [(f"A change: {f.name}", [f.asks, Code(f.code), [sentence_of(check) for check in f.checks]])
                for f in FOLLOW_UPS.values()]
     return Folded([("The brief", BRIEF), *parts, *changes])
 
@@ -46,29 +50,35 @@ class RoomBench(Bench):
     """The interview itself: clock, brief, parts, checks. `interview` is its state."""
 
     def __init__(self, interview: Interview) -> None:
-        self.interview = interview
+        self.interview, self._left = interview, kept(interview.folder)
         self.others: list[Bench] = []
         self._ticking: asyncio.Task[None] | None = None
+        self._told = ""
         self._clock, self._say = view.area("", "clock"), view.area("", "say")
         self._asked, self._report = view.area("", "asked"), view.area("", "report")
+        self._headline = view.area("", "headline")
         self.length = view.field(widgets.RadioButtons(
             options=[(f"{minutes} minutes", minutes) for minutes in LENGTHS], value=interview.minutes,
             description="Length"), "length", "ll-radios")
-        self.seed = view.field(widgets.BoundedIntText(interview.seed, 0, 9999, description="Seed"), "seed", "ll-seed")
+        self.seed = view.field(widgets.Text(str(interview.seed), description="Seed", continuous_update=False),
+                               "seed", "ll-seed")
         self.buttons = {
             "start": view.button("Start the clock", "start", self.start_or_pause, "ll-main"),
             "file": view.button(f"Make {FILE}", "file", self.make_file),
             "next": view.button("First part", "next", self.next_part),
             "checks": view.button("Run checks", "checks", self.run_checks),
             "again": view.button("Start again", "again", self.start_again),
+            "aside": view.button("Start again, and keep my file under another name", "aside", self.put_aside),
+            "go-on": view.button("Go on with the last interview", "go-on", self.go_on),
         }
+        first, last = list(self.buttons.values())[:4], list(self.buttons.values())[4:]
         self.length.observe(self._chosen, "value")
         self.seed.observe(self._chosen, "value")
-        choices = widgets.HBox([self.length, self.seed, view.controls(self.buttons["again"])])
+        choices = widgets.HBox([self.length, self.seed, view.controls(*last)])
         choices.add_class("ll-choices-row")
-        super().__init__(choices, self._clock, self._say,
-                         view.controls(*list(self.buttons.values())[:-1]), self._asked, self._report, hook="interview")
-        self._show("Choose a length, and start the clock when you are ready.")
+        super().__init__(choices, self._clock, self._say, view.controls(*first, self._headline), self._asked,
+                         self._report, hook="interview")
+        self._show(left_over(self._left) or "Choose a length, and start the clock when you are ready.")
 
     @guarded
     def start_or_pause(self, _: Any = None) -> None:
@@ -85,48 +95,76 @@ class RoomBench(Bench):
     @guarded
     def make_file(self, _: Any = None) -> None:
         """Make the blank file, unless there is one."""
-        made = self.interview.make_file()
+        made, in_the_way = self.interview.make_file(), self.interview.in_the_way
         where = "It lies in the folder notebooks; open it from the file browser on the left."
-        self._show(f"{FILE} is blank. {where}" if made else f"There is a {FILE} already; it stays as it is. {where}")
+        there = in_the_way or f"There is a {FILE} already; it stays as it is. {where}"
+        self._show(f"{FILE} is blank. {where} Save it before you run the checks." if made else there)
 
     @guarded
     def next_part(self, _: Any = None) -> None:
         """Release the next part."""
         interview = self.interview
-        interview.released = min(interview.released + 1, len(interview.parts))
-        part, count = interview.parts[interview.released - 1], len(interview.parts)
+        part, count = interview.release(), len(interview.parts)
         last = " It is the last one: then comes the rubric, below." if interview.released == count else ""
         self._show(f"Part {interview.released} of {count}, {part.title.lower()}: about "
                    f"{part.minutes[interview.length]} minutes.{last}")
 
     @guarded
     def run_checks(self, _: Any = None) -> None:
-        """Judge the file as it is now, and show the interviewer's report."""
+        """Judge the file as it is now, and show the interviewer's report; until then no button can be pressed."""
+        interview = self.interview
+        for button in self.buttons.values():
+            button.disabled = True
         self._report.value = '<p class="ll-note">The checks run …</p>'
         try:
-            self.interview.run_checks()
+            interview.run_checks()
         finally:
-            self._show(opening(self.interview))
+            last = " The rubric comes next." if interview.judged == len(interview.parts) else ""
+            self._show(interview.not_saved or opening(interview) + (last if interview.verdict else ""))
 
     @guarded
     def _chosen(self, change: Any) -> None:
-        old, chosen = self.interview, (self.length.value, self.seed.value)
-        if not old.begun:
-            self.start_again()
-        elif chosen == (old.minutes, old.seed):
+        old, seed = self.interview, self.seed.value.strip()
+        if not (seed.isascii() and seed.isdecimal() and len(seed) < 5):
+            self.show_error(f"The seed is a whole number from 0 to 9999; it is still {old.seed}.")
+        elif not old.begun:
+            self._begin("")
+        elif (self.length.value, int(seed)) == (old.minutes, old.seed):
             self._show("We go on as before.")
         else:
-            self._show(f"We go on with {old.minutes} minutes, seed {old.seed}. For a new interview of {chosen[0]} "
-                       f"minutes, seed {chosen[1]}, press Start again.")
+            self._show(f"We go on with {old.minutes} minutes, seed {old.seed}. For a new interview of "
+                       f"{self.length.value} minutes, seed {int(seed)}, press Start again.")
 
     @guarded
     def start_again(self, _: Any = None) -> None:
-        """Drop the interview, and begin a new one of the length and seed that are chosen; the file stays as it is."""
-        old = self.interview
+        """Ask whether the interview is to be dropped; asked for a second time, begin a new one.
+
+        It has the length and seed that are chosen. The file stays as it is.
+        """
+        if self.buttons["again"].description == SURE:
+            self._begin(f" Your {FILE} stays as it is." if self.interview.has_file else "")
+        else:
+            self._show("This drops the clock, the marks and the report. Press once more if you mean it.", ask=True)
+
+    @guarded
+    def put_aside(self, _: Any = None) -> None:
+        """Give the file a name with a number, and begin a new interview."""
+        self._begin(f" Your file is now {self.interview.put_aside()}.")
+
+    @guarded
+    def go_on(self, _: Any = None) -> None:
+        """Go on with the interview that was kept when the kernel ended."""
+        if self._left:
+            self.interview, self._left = self._left, None
+            self.length.value, self.seed.value = self.interview.minutes, str(self.interview.seed)
+            self._show("Your parts and marks are back. Run the checks for a report, and start the clock again.")
+
+    def _begin(self, said: str) -> None:
+        old, seed = self.interview, self.seed.value.strip()
         old.clock.pause()
-        self.interview = Interview(self.length.value, self.seed.value, old.folder)
-        stays = f" Your {FILE} stays as it is." if old.has_file else ""
-        self._show(f"A new interview.{stays} Start the clock when you are ready.")
+        self._told = ""
+        self.interview = Interview(self.length.value, int(seed) if seed.isdecimal() else old.seed, old.folder)
+        self._show(f"A new interview.{said} Start the clock when you are ready.")
 
     def _tick(self) -> None:
         """Show the clock each second while it runs; without a notebook it is shown when something happens."""
@@ -140,24 +178,51 @@ class RoomBench(Bench):
     async def _keep_ticking(self) -> None:
         while self.interview.clock.runs:
             self._show_clock()
+            self.keep_pace()
+            if int(self.interview.clock.used) % 20 == 0:
+                self.keep()
             await asyncio.sleep(1)
 
     def _show_clock(self) -> None:
         clock = self.interview.clock
         state = "time is up" if clock.text == "00:00" else "running" if clock.runs else "paused"
-        value = f'<p class="ll-clock" role="timer"><b>{clock.text}</b> {state}</p>'
+        value = f'<p class="ll-clock" role="timer"><b>{clock.text}</b> {state}{escape(pace(self.interview))}</p>'
         if value != self._clock.value:
             self._clock.value = value
 
-    def _show(self, said: str) -> None:
-        interview, released = self.interview, self.interview.released
-        self._show_clock()
+    def keep_pace(self) -> None:
+        """Say once that the minutes of a part are over."""
+        part = self.interview.over
+        if part and part.name != self._told:
+            self._told = part.name
+            self._speak(f"The minutes for “{part.title}” are over. Finish your line, say what is missing, and go on.")
+
+    def _speak(self, said: str) -> None:
         self._say.value = view.sentence(f"{view.word('The interviewer:', 'user')} {escape(said)}")
+
+    def keep(self) -> None:
+        """Keep the interview once it has begun, so that a restart of the kernel loses nothing but the report."""
+        if self.interview.begun:
+            self._left = None
+            with suppress(OSError):
+                keep(self.interview)
+
+    def _show(self, said: str, ask: bool = False) -> None:
+        interview, released = self.interview, self.interview.released
+        self.keep()
+        self._show_clock()
+        self._speak(said)
+        for button in self.buttons.values():
+            button.disabled = False
         self.buttons["start"].description = (
             "Pause the clock" if interview.clock.runs else "Go on" if interview.clock.used else "Start the clock")
         self.buttons["next"].description = "Next part" if released else "First part"
         self.buttons["next"].disabled = released == len(interview.parts)
         self.buttons["again"].disabled = not interview.begun
+        self.buttons["again"].description = SURE if ask else "Start again"
+        self.buttons["aside"].layout.display = None if ask and interview.has_file else "none"
+        self.buttons["go-on"].layout.display = None if self._left else "none"
+        self._headline.value = f'<span class="ll-muted">{escape(headline(interview))}</span>'
         self._asked.value = asked_html(interview)
         self._report.value = report_html(interview)
         for other in self.others:
@@ -191,19 +256,40 @@ class RoomBench(Bench):
 
 
 def asked_html(interview: Interview) -> str:
-    """Return the brief and the released parts; all but the newest are folded."""
+    """Return the minutes of the parts, the brief and the released parts; all but the newest are folded."""
+    minutes = [["part", "minutes"], *([p.title, str(p.minutes[interview.length])] for p in interview.parts)]
+    minutes.append(["Questions aloud", str(ALOUD_MINUTES[interview.length] or "–")])
     released = interview.parts[: interview.released]
-    parts = [("The brief", BRIEF), *((f"{n}. {p.title}", interview.asked(p)) for n, p in enumerate(released, 1))]
+    parts = [("The parts and their minutes", [minutes]), ("The brief", BRIEF),
+             *((f"{n}. {p.title}", interview.asked(p)) for n, p in enumerate(released, 1))]
     shown = [f"<summary>{escape(title)}</summary>{twin_html(blocks)}</details>" for title, blocks in parts]
     folded = [f"<details>{part}" for part in shown[:-1]]
     return f'<div class="ll-asked">{"".join(folded)}<details open>{shown[-1]}</div>'
 
 
 def report_html(interview: Interview) -> str:
-    """Return the interviewer's report, once there is one."""
+    """Return the interviewer's report, once there is one, and the short answers folded."""
     if interview.verdict is None:
         return ""
-    return f'<div class="ll-report"><p class="ll-label">The report</p>{twin_html(report(interview))}</div>'
+    answers = Folded(short_answers(interview)).html
+    return f'<div class="ll-report"><p class="ll-label">The report</p>{twin_html(report(interview))}{answers}</div>'
+
+
+def pace(interview: Interview) -> str:
+    """Say how far the newest part is in its minutes; "" before the first."""
+    used = interview.used_by_part()
+    if not used:
+        return ""
+    part, seconds = used[-1]
+    return f" · {part.title}: {int(seconds / 60)} of {part.minutes[interview.length]} minutes"
+
+
+def left_over(left: Interview | None) -> str:
+    """Say that there is an interview to go on with, or nothing."""
+    if left is None:
+        return ""
+    return (f"An interview of {left.minutes} minutes was left at {left.clock.text}, after "
+            f"{plural(left.released, 'part')}. Go on with it, or start a new one.")
 
 
 # --- Rubric, questions, result -------------------------------------------------------------------------------
@@ -221,14 +307,15 @@ class RubricBench(Bench):
     def __init__(self, room: RoomBench) -> None:
         self._room = room
         self.choices: dict[str, Any] = {}
-        rows: list[Any] = []
+        self._rows: dict[str, list[Any]] = {}
         for i, criterion in enumerate(RUBRIC, 1):
             choice = self.choices[criterion.name] = tick_buttons(criterion.name, f"tick-{i}")
             choice.value = room.interview.ticks.get(criterion.name, NOT_TICKED)
             choice.observe(self._ticked, "value")
             examples = "".join(f"<dt>{mark}</dt><dd>{escape(getattr(criterion, mark))}</dd>" for mark in MARKS)
-            rows += [choice, view.area(f'<dl class="ll-examples">{examples}</dl>')]
-        super().__init__(*rows, hook="rubric")
+            self._rows[criterion.name] = [choice, view.area(f'<dl class="ll-examples">{examples}</dl>')]
+        super().__init__(*(row for rows in self._rows.values() for row in rows), hook="rubric")
+        self.refresh()
 
     @guarded
     def _ticked(self, change: Any) -> None:
@@ -236,17 +323,21 @@ class RubricBench(Bench):
         self._room.interview.ticks.pop(name, None)
         if mark != NOT_TICKED:
             self._room.interview.ticks[name] = mark
+        self._room.keep()
         for other in self._room.others:
             other.refresh()
 
     def refresh(self) -> None:
-        """Show the ticks of the interview: none if it is a new one."""
+        """Show the lines of the interview's parts, and its ticks: none if it is a new one."""
+        for name, rows in self._rows.items():
+            for row in rows:
+                row.layout.display = None if name in {c.name for c in self._room.interview.rubric} else "none"
         for name, choice in self.choices.items():
             choice.value = self._room.interview.ticks.get(name, NOT_TICKED)
 
     def twin(self) -> list[Block]:
         """Return the rubric as a table."""
-        return [[["part", *MARKS], *([c.name, c.weak, c.fine, c.strong] for c in RUBRIC)]]
+        return [[["part", *MARKS], *([c.name, c.weak, c.fine, c.strong] for c in self._room.interview.rubric)]]
 
 
 class QuestionBench(Bench):
@@ -259,7 +350,8 @@ class QuestionBench(Bench):
         self.tick = tick_buttons("How was it?", "tick")
         self.tick.observe(self._ticked, "value")
         self.buttons = {"more": view.button("Show the answer", "more", self.more, "ll-main"),
-                        "next": view.button("Next question", "next-question", self.next)}
+                        "next": view.button("Next question", "next-question", self.next),
+                        "back": view.button("Question before", "question-before", self.back)}
         super().__init__(self._say, view.controls(*self.buttons.values()), self._answer, self.tick, self._count,
                          hook="aloud")
         self._show()
@@ -282,12 +374,19 @@ class QuestionBench(Bench):
         self._show()
 
     @guarded
+    def back(self, _: Any = None) -> None:
+        """Go back to the question before."""
+        self.place, self.shown = max(0, self.place - 1), 0
+        self._show()
+
+    @guarded
     def _ticked(self, change: Any) -> None:
         aloud = self._room.interview.aloud
         aloud.pop(self.question.question, None)
         if change["new"] != NOT_TICKED:
             aloud[self.question.question] = change["new"]
         self._show_count()
+        self._room.keep()
         for other in self._room.others:
             other.refresh()
 
@@ -295,7 +394,8 @@ class QuestionBench(Bench):
         q = self.question
         self._say.value = view.sentence(f"<b>{escape(q.topic.capitalize())}.</b> {escape(q.question)}")
         lines = [q.answer, f"Then: {q.then}", q.reply][: self.shown]
-        self._answer.value = "".join(view.note(line) for line in lines)
+        self._answer.value = "".join(f'<p class="ll-answer">{escape(line)}</p>' for line in lines)
+        self.buttons["back"].disabled = not self.place
         self.buttons["more"].description = MORE[self.shown]
         self.buttons["more"].disabled = self.shown == 3
         self.tick.value = self._room.interview.aloud.get(q.question, NOT_TICKED)
@@ -330,11 +430,13 @@ class ResultBench(Bench):
     @guarded
     def save(self, _: Any = None) -> None:
         """Write the result page beside the reader's file."""
+        self._saved.value = ""
         path = save_page(self._room.interview)
         self._saved.value = view.note(f"Saved as {path.name}, in the folder notebooks; any browser opens it.")
 
     def refresh(self) -> None:
-        """Show what the interview has come to."""
+        """Show what the interview has come to; what was saved may be no longer that."""
+        self._saved.value = ""
         self._page.value = f'<div class="ll-report">{twin_html(result_blocks(self._room.interview))}</div>'
 
     def twin(self) -> list[Block]:
@@ -342,10 +444,10 @@ class ResultBench(Bench):
         return result_blocks(self._room.interview)
 
 
-def mock_interview(minutes: int = 45, seed: int = 1) -> RoomBench:
+def mock_interview(minutes: int = 45, seed: int = 1, folder: Path = NOTEBOOKS) -> RoomBench:
     """Open the room of a mock interview of 25, 45 or 60 minutes.
 
-    `seed` draws the change that is asked for at the end, and the order of the questions. Nothing is written before a
-    button is pressed. Raises ValueError for another length.
+    `seed`, from 0 to 9999, draws the change that is asked for at the end, and the order of the questions; the reader's
+    file lies in `folder`. Nothing is written before a button is pressed. Raises ValueError for another length or seed.
     """
-    return RoomBench(Interview(minutes, seed))
+    return RoomBench(Interview(minutes, seed, folder))

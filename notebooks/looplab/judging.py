@@ -127,6 +127,15 @@ def why_not_loaded(message: str) -> str:
     return f"{what}, line {line[1]}" if line else what
 
 
+def python_says(message: str) -> str:
+    """Return an exception's own words from the message of a file that does not load; "" if there are none.
+
+    They differ from one version of Python to the next: they are for a person to read, and nothing to compare.
+    """
+    said = re.match(r"importing .+?: it raised \w+: (.*)", message, re.DOTALL)
+    return re.sub(r"( \([^()]*line \d+\))+$", "", said[1]).strip() if said else ""
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Judge a file from a shell; return 0 if every requirement holds, else 1."""
     description = "Judge a file by the tests in tests/spec."

@@ -95,7 +95,10 @@ class Play:
         messages = self.messages
         for number, (message, parts) in enumerate(zip(messages, expected), 1):
             self.trial.expect(fits(message, parts), f"message {number} holds {parts}", show(message))
-        self.trial.expect(len(messages) == len(expected), f"{len(expected)} messages", f"{len(messages)} messages")
+        missing = expected[len(messages) :]
+        which = f", of which message {len(messages) + 1} holds {missing[0]}" if missing else ""
+        came_back = f"{len(messages)} messages"
+        self.trial.expect(len(messages) == len(expected), f"{len(expected)} messages{which}", came_back)
 
 
 def play(mine: Candidate, *script: Reply, task: str = TASK, tools: Sequence[str] = WEATHER, **options: Any) -> Play:
