@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-SLOW = {"test_building.py", "test_judging.py", "test_side_by_side.py", "test_weaving.py"}  # and they share nothing
+SLOW = {f"test_{name}.py" for name in ("building", "exercises", "judging", "player", "side_by_side", "weaving")}
 
 
 def is_beside(item: pytest.Item) -> bool:
-    """Say whether a test belongs into the second process; both take about as long."""
+    """Say whether a test belongs into the second process; it shares nothing with the others, and takes about as long."""
     return item.path.suffix == ".ipynb" or item.path.name in SLOW
 
 

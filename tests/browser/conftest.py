@@ -28,7 +28,8 @@ try:
 except ImportError:
     sync_playwright = None
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MISSING = "playwright" if sync_playwright is None else "Chromium" if CHROMIUM is None else ""
 FLAGS = ("--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -39,12 +40,12 @@ WAIT = 120_000  # milliseconds
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     skip = pytest.mark.skip(reason=f"{MISSING} is missing")
     for item in items:
-        if MISSING and Path(__file__).parent in item.path.parents:
+        if MISSING and item.path.parent == HERE:
             item.add_marker(skip)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if MISSING and any(Path(__file__).parent.name in r.nodeid for r in terminalreporter.stats.get("skipped", [])):
+    if MISSING and any(HERE.name in r.nodeid for r in terminalreporter.stats.get("skipped", [])):
         terminalreporter.write_line(f"The tests in tests/browser were skipped, because {MISSING} is missing.")
 
 
