@@ -17,7 +17,7 @@ SLOW = {f"test_{name}.py" for name in ("building", "exercises", "judging", "play
 
 
 def is_beside(item: pytest.Item) -> bool:
-    """Say whether a test belongs into the second process; it shares nothing with the others, and takes about as long."""
+    """Say whether a test belongs into the second process; the two share nothing, and take about as long."""
     return item.path.suffix == ".ipynb" or item.path.name in SLOW
 
 
@@ -36,7 +36,10 @@ class Writer:
 def read_reports(path: Path, config: pytest.Config) -> Generator[pytest.TestReport, None, None]:
     """Yield the reports that a Writer wrote."""
     for line in path.read_text(encoding="utf-8").splitlines():
-        yield config.hook.pytest_report_from_serializable(config=config, data=json.loads(line))
+        report = config.hook.pytest_report_from_serializable(config=config, data=json.loads(line))
+        if isinstance(report.longrepr, list):  # where and why a test was skipped; JSON knows no tuple
+            report.longrepr = tuple(report.longrepr)
+        yield report
 
 
 @pytest.hookimpl(wrapper=True)

@@ -29,6 +29,7 @@ import signal
 def test_two():
     os.kill(os.getpid(), signal.SIGKILL)
 """
+SKIPS = "import pytest\n\ndef test_two(): pytest.skip('not here')\n"
 
 
 def run_beside(folder: Path, beside: str, *options: str) -> tuple[int, str]:
@@ -68,6 +69,12 @@ def test_what_holds_in_the_second_process_counts_as_passed(tmp_path):
     assert code == 0 and "2 passed" in printed
     one, two = ((tmp_path / f"{name}.txt").read_text(encoding="utf-8") for name in ("one", "two"))
     assert one != two
+
+
+def test_a_skip_in_the_second_process_is_told_with_its_reason(tmp_path):
+    code, printed = run_beside(tmp_path, SKIPS, "-rs", "--junitxml=report.xml")
+    assert code == 0 and "1 passed, 1 skipped" in printed and "not here" in printed
+    assert "not here" in (tmp_path / "report.xml").read_text(encoding="utf-8")
 
 
 def test_a_second_process_that_dies_fails_the_run(tmp_path):
