@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 import itertools
 import json
 import linecache
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 import agentloop
-from looplab import bug_clinic, clinic
+from looplab import bug_clinic, catching, charts, clinic, sandbox
 from looplab.clinic import all_cases, answer_of, hints_of, judge_test, options_of
 from looplab.faults import FAULTS, LEVELS, broken_text, load, observations, our_text, run, split_text
 from looplab.matrix import failing_each
-from looplab.scenes import lines_of, place_of, scene_of, scene_of_ours, sections_of
+from looplab.scenes import is_missing, lines_of, place_of, scene_of, scene_of_ours, sections_of, statement_lines
 
 NOTEBOOK = Path(clinic.__file__).parents[1] / "18_bug_clinic.ipynb"
 each_fault = pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -73,7 +75,15 @@ CAUGHT_BY = {name: f"tests/{file}::test_{test}" for file, tests in {
 @pytest.fixture(scope="module", autouse=True)
 def no_process_is_left():
     yield
-    clinic.SANDBOX.close()
+    catching.SANDBOX.close()
+
+
+@pytest.fixture(autouse=True)
+def kept(tmp_path, monkeypatch):
+    """Keep what the tests do away from the reader's own file; return the path of the other one."""
+    monkeypatch.setattr(charts, "FILE", tmp_path / "my_clinic.json")
+    monkeypatch.setattr(charts, "unsaved", False)
+    return charts.FILE
 
 
 def cell(source):
@@ -110,7 +120,7 @@ def test_the_loop_is_the_first_five_sections():
 
 
 def test_an_old_text_that_is_not_there_once_is_told():
-    lost = type(FAULTS[0])(1, 1, "", "", ("", ""), "", "no such line", "", FAULTS[0].test)
+    lost = dataclasses.replace(FAULTS[0], old="no such line")
     with pytest.raises(ValueError, match="stands in agentloop.py 0 times"):
         broken_text(lost)
 
@@ -153,10 +163,10 @@ def test_the_tests_that_catch_the_faults_pass_on_our_loop():
 
 @each_fault
 def test_its_words_are_sentences_and_give_no_line_away(fault):
-    for words in (fault.rule, fault.wrong, *fault.misses, fault.test.__doc__):
-        assert words[0].isupper() or words[0] in "`", words
-        assert words.endswith(".") and "\n" not in words
-    assert fault.hint[-1] in ".?"
+    for words in (fault.rule, fault.wrong, *fault.misses, fault.title):
+        assert words[0].isupper() and words.endswith(".") and "\n" not in words, words
+    assert fault.compare[-1] in ".?" and fault.where[-1] not in ".?" and fault.where[0].islower()
+    assert "`" not in " ".join([fault.title, fault.given, fault.where, fault.compare, *options_of(fault)])
     assert not any(line.strip() in " ".join(hints_of(fault)) for line in fault.new.splitlines())
 
 
@@ -176,6 +186,7 @@ def test_the_lines_to_be_found_are_those_that_were_changed(fault):
     changed = [line for line in fault.new.splitlines() if line not in fault.old.splitlines()]
     found = [lines[number - 1] for number in sorted(lines_of(fault))]
     assert len(found) == (len(changed) or 2) and all(new in line for new, line in zip(changed, found))
+    assert is_missing(fault) == (not changed) and lines_of(fault) <= statement_lines(fault)
     function, section = place_of(fault)
     assert section in [s.title for s in sections_of(broken_text(fault))]
     assert any(getattr(node, "name", "") == function and node.lineno <= min(lines_of(fault)) <= node.end_lineno
@@ -186,24 +197,35 @@ def test_the_lines_to_be_found_are_those_that_were_changed(fault):
 def test_four_diagnoses_are_offered_one_of_them_right_and_always_the_same(fault):
     options = options_of(fault)
     assert len(set(options)) == 4 and fault.wrong in options and options == options_of(fault)
-    assert len([other for other in FAULTS if other.wrong in options and other.level == fault.level]) == 2
 
 
 @each_fault
-def test_two_near_misses_are_offered_that_are_not_the_right_answer(fault):
-    assert len({fault.wrong, *fault.misses}) == 3 and {fault.wrong, *fault.misses} <= set(options_of(fault))
+def test_the_others_are_near_misses_of_this_run_and_the_answer_of_no_case(fault):
+    assert set(options_of(fault)) - {fault.wrong} == set(fault.misses)
     assert not set(fault.misses) & {other.wrong for other in FAULTS}
 
 
 def test_no_near_miss_is_written_twice():
-    assert len({miss for fault in FAULTS for miss in fault.misses}) == 48
+    assert len({miss for fault in FAULTS for miss in fault.misses}) == 72
 
 
 @each_fault
 def test_a_number_in_its_title_is_a_limit_of_its_run(fault):
-    numbers = re.findall(r"\d+", str(fault.test.__doc__))
+    numbers = re.findall(r"\d+", fault.title)
     scene = scene_of(fault)
     assert {int(number) for number in numbers} <= {scene.max_steps, scene.token_budget, 2}
+
+
+@each_fault
+def test_its_hints_say_where_to_look_then_what_to_compare_and_last_the_rule_and_the_function(fault):
+    where, compare, rule = hints_of(fault)
+    assert where == f"Look at {fault.where}." and compare.startswith(fault.compare)
+    assert rule.startswith(f"The rule it breaks: {fault.rule} The line is in {place_of(fault)[0]}, ")
+    assert fault.rule not in where + compare and fault.wrong not in where + compare
+
+
+def test_no_two_cases_have_the_same_second_hint():
+    assert len({fault.compare for fault in FAULTS}) == 24
 
 
 def test_the_second_hint_names_our_exit_or_what_differs_where_both_end_alike():
@@ -224,9 +246,23 @@ def test_the_right_diagnosis_stands_in_every_place():
 def test_a_run_that_took_its_messages_along_is_shown_as_it_was_told():
     lost = next(fault for fault in FAULTS if fault.name == "ctrl_c_loses_the_run")
     assert scene_of(lost).reached == "Calls that reached a tool's function: get_weather(city=\"Pune\")."
-    assert scene_of(lost).facts == "KeyboardInterrupt came out of the loop."
+    assert scene_of(lost).facts == "The report: there is none. KeyboardInterrupt came out of the loop."
     assert (scene_of(lost).result, scene_of(lost).exit) == (None, "KeyboardInterrupt")
     assert [message["role"] for message in scene_of(lost).messages] == ["system", "user", "assistant"]
+    assert [f.name for f in FAULTS if "What was told before the run was lost" in clinic.run_html(f)] == [lost.name]
+
+
+def test_a_call_that_python_refuses_has_not_reached_the_function():
+    refused = next(fault for fault in FAULTS if fault.name == "unexpected_argument_passes")
+    assert scene_of(refused).reached == "Calls that reached a tool's function: none."
+    assert "'unit'" in scene_of(refused).messages[3]["content"]
+
+
+def test_a_model_speaks_of_what_it_was_told():
+    resumed = next(fault for fault in FAULTS if fault.name == "resumed_run_repeats_a_call")
+    assert scene_of(resumed).result.answer == "You have a seat."
+    assert scene_of_ours(resumed).result.answer == "Please look whether you have a seat."
+    assert scene_of(resumed).reached.endswith("book(), 2 times.")
 
 
 # --- Judging a test ------------------------------------------------------------------------------------------
@@ -237,7 +273,7 @@ def test_our_test_written_in_a_cell_catches_it(fault):
     judgement = judge_test(fault.number, cell(answer_of(fault)))
     assert judgement.caught, judgement.text
     said = f"Case {fault.number}: caught. The test passes on our loop; on the broken one it raised "
-    assert judgement.text.startswith(said)
+    assert judgement.text.startswith(said) and judgement.source.startswith(f"def {fault.name}(agentloop):")
 
 
 BODIES = {
@@ -247,7 +283,7 @@ BODIES = {
     "agentloop.nothing": "the test fails on our loop",
     "while True: pass": "on our loop the test was still running after 3 seconds and was stopped; does its script end?",
     "import os; os._exit(1)": "on our loop the test ended the process, or used up its memory.",
-    "RUNS.append(1); assert len(RUNS) < 2": "run again on our loop, the test fails: it raised AssertionError",
+    "RUNS.append(1); assert len(RUNS) < 2": "the test passes on both loops, so the broken one gets away with it.",
     "yield": "calling this test runs none of its lines",
     "assert ...": "not yet. Write the test in the place of the three dots",
     "print('x' * 99999)": "the test fails on our loop, so it does not tell the two apart: it printed more than",
@@ -280,6 +316,85 @@ def test_a_test_cannot_change_how_the_next_one_is_judged():
     assert judge_test(1, cell(answer_of(FAULTS[0]))).caught
 
 
+def test_a_test_that_ends_on_ours_and_never_on_the_broken_loop_has_caught_it(monkeypatch):
+    monkeypatch.setattr(sandbox, "SECONDS", 1.0)
+    body = """def test(agentloop):
+    def never(messages, specs):
+        return agentloop.asks(agentloop.call("", "get_weather", city="Pune"))
+
+    assert run(agentloop, never, max_steps=5, token_budget=10**12).status == "step_limit\""""
+    judgement = judge_test(5, cell(body))
+    assert judgement.caught and "on the broken one it never ended, and was stopped after 1 seconds." in judgement.text
+
+
+ELSEWHERE = "It runs the agentloop that is installed. Take all that it uses from its argument, the loop under test."
+PASS_ON_BOTH = {
+    "import agentloop\n    assert run(agentloop, agentloop.weather_script()).steps == 3": ELSEWHERE,
+    "assert run_agent(WEATHER_TASK, ScriptedModel(weather_script()), weather_world()[0]).steps == 3":
+        "It never uses its argument, which is the loop under test.",
+    "return run(agentloop, agentloop.weather_script()).steps == 99":
+        "It returned False; a test fails by raising, as assert does.",
+    "try:\n        agentloop.ToolRegistry().register('look', 'Look.', {'type': 'array'}, print)\n"
+    "    except agentloop.SchemaError:\n        return":
+        "First of all, a registration was refused: SchemaError: tool 'look'",
+    "registry = agentloop.ToolRegistry()\n"
+    "    registry.register('look', 'Look.', {'type': 'object'}, lambda: seen)\n"
+    "    registry.execute('look', {})": "First of all, the function of look raised NameError",
+}
+
+
+@pytest.mark.parametrize("body", PASS_ON_BOTH)
+def test_a_test_that_passes_on_both_loops_is_told_what_may_be_amiss(body):
+    text = judge_test(1, cell(f"def test(agentloop):\n    {body}")).text
+    assert f"gets away with it. {PASS_ON_BOTH[body]}" in text
+
+
+def test_a_test_that_fails_on_ours_for_a_missing_name_in_a_tool_is_told_the_name_first():
+    body = """def test(agentloop):
+    registry = agentloop.ToolRegistry()
+    registry.register("look", "Look.", {"type": "object"}, lambda: seen)
+    assert registry.execute("look", {}) == "1\""""
+    assert "First of all, the function of look raised NameError" in judge_test(1, cell(body)).text
+
+
+@pytest.mark.parametrize("line", ["class Lost(Exception): ...", "def nothing(): ..."])
+def test_the_dots_of_an_empty_class_are_no_place_to_fill_in(line):
+    head, *rest = answer_of(FAULTS[0]).split("\n")
+    assert judge_test(1, cell("\n".join([head, f"    {line}", *rest]))).caught
+    assert "not yet. Write the test" in judge_test(1, cell(f"def test(agentloop):\n    {line}\n    ...")).text
+
+
+def test_what_a_test_prints_is_shown_for_each_loop_and_cut():
+    body = """def test(agentloop):
+    answer = run(agentloop, agentloop.weather_script()).answer
+    print(answer, *range(20), sep="\\n")
+    assert answer == "It is 86.0 F in Pune.\""""
+    printed = judge_test(1, cell(body)).printed
+    ours, broken = "\n".join(map(str, range(7))), "… and 13 more lines"
+    assert printed == (f"It printed on our loop:\nIt is 86.0 F in Pune.\n{ours}\n{broken}\n"
+                       f"It printed on the broken one:\nI will look up Pune first.\n{ours}\n{broken}")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_what_a_test_starts_ends_with_it(tmp_path):
+    forked = judge_test(1, cell("import os\n\n\ndef test(agentloop):\n    os.fork()"))
+    assert "the test passes on both loops" in forked.text
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    body = f"""import os, time
+
+
+def test(agentloop):
+    if not os.fork():
+        with open({str(pipe)!r}, "w", encoding="utf-8") as file:
+            time.sleep(20)
+            file.write("still here")"""
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8") as file:
+        judge_test(1, cell(body))
+        os.set_blocking(file.fileno(), True)
+        assert file.read() == ""  # which comes when nobody holds the other end any more
+
+
 # --- The bench -----------------------------------------------------------------------------------------------
 
 
@@ -289,7 +404,7 @@ def test_every_case_can_be_shown_and_opens_at_the_same_section():
         bench.show(fault.number)
         shown = bench.error_box.value, bench.fault, bench.level.value, bench.case.value
         assert shown == ("", fault, fault.level, fault.number)
-        assert str(fault.test.__doc__) in bench._areas["say"].value and bench.options.value is None
+        assert fault.title in bench._areas["say"].value and bench.options.value is None
         assert 'alt="' in bench._areas["plot"].value
         assert bench.section.value == "5 · Exits" and "ll-at" not in bench._areas["listing"].value
     assert bench.done == {"diagnosed": set(), "located": set(), "caught": set()}
@@ -306,9 +421,14 @@ def test_picking_a_level_shows_its_first_case_and_picking_a_case_shows_it():
 def test_a_diagnosis_is_right_or_is_looked_at_again():
     bench = bug_clinic(4)
     bench.options.value = next(option for option in options_of(bench.fault) if option != bench.fault.wrong)
-    assert "not what happened" in bench._areas["diagnosis"].value and not bench.done["diagnosed"]
+    said = "That is not what happened here. The evidence is in the report and the plot."
+    assert said in bench._areas["diagnosis"].value and not bench.done["diagnosed"]
     bench.options.value = bench.fault.wrong
-    assert "Right." in bench._areas["diagnosis"].value and bench.done["diagnosed"] == {4}
+    said = "Right. The rule it breaks: The budget is checked before the call"
+    assert said in bench._areas["diagnosis"].value and bench.done["diagnosed"] == {4}
+    bench.options.value = bench.fault.misses[0]
+    assert "what you found before still counts" in bench._areas["diagnosis"].value and bench.done["diagnosed"] == {4}
+    assert bench.chart.diagnosed == "after 1 wrong try"
 
 
 def test_own_words_are_compared_with_ours():
@@ -317,7 +437,99 @@ def test_own_words_are_compared_with_ours():
     assert "Write a sentence first." in bench._areas["diagnosis"].value
     bench.words.value = "It checks too late."
     bench.buttons["compare"].click()
-    assert "the next prompt is left out" in bench._areas["diagnosis"].value and bench.done["diagnosed"] == {4}
+    assert "the next prompt is left out" in bench._areas["diagnosis"].value and not bench.done["diagnosed"]
+    bench.buttons["same"].click()
+    assert bench.done["diagnosed"] == {4} and bench.chart.diagnosed == "by your own judgement"
+    assert bench.buttons["same"].disabled and bench.buttons["other"].disabled
+
+
+def test_own_words_that_say_something_else_do_not_count_and_ours_was_shown():
+    bench = bug_clinic(4)
+    assert bench.buttons["same"].disabled and bench.buttons["other"].disabled
+    bench.words.value = "bananas"
+    bench.buttons["compare"].click()
+    bench.buttons["other"].click()
+    assert "Then it does not count." in bench._areas["diagnosis"].value and not bench.done["diagnosed"]
+    bench.options.value = bench.fault.wrong
+    assert bench.chart.diagnosed == "after ours was shown, after 1 wrong try"
+
+
+def test_what_was_done_at_a_case_is_there_again_in_a_new_bench_and_in_another_kernel(kept):
+    bench = bug_clinic(4)
+    bench.buttons["hint"].click()
+    bench.options.value = bench.fault.misses[1]
+    bench.options.value = bench.fault.wrong
+    bench.line.value = min(lines_of(bench.fault))
+    bench.buttons["locate"].click()
+    bench.judge(cell(answer_of(bench.fault)))
+    bench.words.value = "It looks at the budget"
+    bench.show(5)
+    assert bench.options.value is None and bench.words.value == "" and "ll-now" not in bench._areas["listing"].value
+    bench.buttons["hint"].click()
+    charts.CHARTS.clear()
+    again = bug_clinic(4)
+    assert again.done == bench.done == {step: {4} for step in charts.STEPS}
+    assert (again.options.value, again.words.value) == (again.fault.wrong, "It looks at the budget")
+    assert again.line.value == min(lines_of(again.fault)) and again._areas["listing"].value.count("ll-now") == 1
+    assert "Hint 1 of 3." in again._areas["hints"].value and "caught." in again._areas["verdict"].value
+    assert "Your test</p>" in again._areas["verdict"].value and "Our test</p>" not in again._areas["verdict"].value
+    again.buttons["answer"].click()
+    assert "Your test</p>" in again._areas["verdict"].value and "Our test</p>" in again._areas["verdict"].value
+    kept.unlink()
+    assert bug_clinic(4).done == {step: set() for step in charts.STEPS}
+
+
+def test_the_table_of_a_level_says_how_each_case_was_done():
+    bench = bug_clinic(4)
+    bench.buttons["hint"].click()
+    bench.options.value = bench.fault.wrong
+    bench.line.value = min(lines_of(bench.fault)) + 5
+    bench.buttons["locate"].click()
+    bench.line.value = min(lines_of(bench.fault))
+    bench.buttons["locate"].click()
+    rows = {row[0]: row[2:] for row in clinic.level_rows(1, charts.CHARTS)}
+    assert list(rows) == ["case", *"12345678"]
+    assert rows["4"] == ["with 1 hint", "after 1 wrong try, with 1 hint", "–"] and rows["5"] == ["–"] * 3
+    assert "<td>after 1 wrong try, with 1 hint</td>" in bench._areas["table"].value
+
+
+def test_a_test_that_catches_it_after_ours_was_shown_says_so():
+    bench = bug_clinic(1)
+    bench.judge(cell("def test(agentloop):\n    assert True"))
+    bench.buttons["answer"].click()
+    bench.judge(cell(answer_of(bench.fault)))
+    assert bench.chart.caught == "after ours was shown, after 1 wrong try"
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"cases": 3}', '{"cases": {"4": {"hints": "many"}}}', "[" * 99999])
+def test_a_file_that_cannot_be_read_counts_as_none(text, kept):
+    kept.write_text(text, encoding="utf-8")
+    bench = bug_clinic(4)
+    assert bench.chart == charts.Chart() and bench.words.value == ""
+
+
+def test_where_the_file_cannot_be_written_the_kernel_keeps_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(charts, "FILE", tmp_path / "no such folder" / "my_clinic.json")
+    bench = bug_clinic(4)
+    bench.options.value = bench.fault.wrong
+    assert "lasts as long as the kernel" in bench._areas["table"].value
+    assert bug_clinic(4).done["diagnosed"] == {4}
+
+
+def test_what_was_done_is_no_part_of_what_the_notebook_stores():
+    before = bug_clinic(4)._repr_mimebundle_()["text/plain"]
+    bench = bug_clinic(4)
+    bench.options.value = bench.fault.wrong
+    assert bench._repr_mimebundle_()["text/plain"] == before
+
+
+def test_what_the_test_may_need_is_shown_once_the_fault_is_known():
+    bench = bug_clinic(23)
+    assert not bench._areas["needs"].value and "truncated" not in bench._areas["say"].value
+    bench.options.value = bench.fault.wrong
+    assert "stop_reason=&quot;truncated&quot;" in bench._areas["needs"].value
+    bench.show(21)
+    assert "continue_agent goes on with it" in bench._areas["given"].value
 
 
 def test_a_line_is_as_it_should_be_or_the_one():
@@ -351,9 +563,43 @@ def test_a_line_of_another_section_is_shown_there_and_one_outside_of_the_loop_is
     assert "is as it should be. The fault is in one of the five sections" in bench._areas["found"].value
 
 
+@pytest.mark.parametrize("number, line", [(6, "if not isinstance(name, str)"), (13, 'return run.end("step_limit")')])
+def test_each_line_of_the_statement_with_the_fault_is_taken(number, line):
+    bench = bug_clinic(number)
+    bench.line.value = next(n for n in statement_lines(bench.fault)
+                            if line in broken_text(bench.fault).split("\n")[n - 1])
+    bench.buttons["locate"].click()
+    assert "That is it" in bench._areas["found"].value and bench.done["located"] == {number}
+
+
+@pytest.mark.parametrize("number", [19, 21])
+def test_where_lines_are_missing_this_is_told_before_and_after(number):
+    bench = bug_clinic(number)
+    assert "may be a line that is missing" in bench._areas["found"].value
+    bench.line.value = max(lines_of(bench.fault))
+    bench.buttons["locate"].click()
+    assert "That is it: lines are missing between " in bench._areas["found"].value
+
+
+@pytest.mark.parametrize("number, line", [(10, "encode = "), (17, "self.copies.append(")])
+def test_a_sound_line_that_could_do_it_by_the_run_is_told_so(number, line):
+    bench = bug_clinic(number)
+    text = broken_text(bench.fault)
+    bench.line.value = text[: text.index(line)].count("\n") + 1
+    bench.buttons["locate"].click()
+    assert "could do it, by what the run shows; but it is as it should be." in bench._areas["found"].value
+    assert not bench.done["located"]
+
+
+@each_fault
+def test_the_lines_that_could_do_it_stand_in_the_loop(fault):
+    lines = [line.strip() for line in split_text(broken_text(fault))[0].split("\n")]
+    assert all(any(line.startswith(start) for line in lines) for start in fault.alike)
+
+
 def test_the_line_beside_the_fault_is_close():
     bench = bug_clinic(6)
-    bench.line.value = min(lines_of(bench.fault)) - 1
+    bench.line.value = max(statement_lines(bench.fault)) + 1
     bench.buttons["locate"].click()
     assert "is as it should be. You are close." in bench._areas["found"].value and not bench.done["located"]
 
@@ -381,17 +627,19 @@ def test_without_a_browser_the_bench_says_the_same_in_words():
     assert 'read_thermometer: Read it. {"type": "object"' in bug_clinic(24)._repr_mimebundle_()["text/plain"]
 
 
-@pytest.mark.parametrize("number", [0, 25, None, "one"])
-def test_a_case_that_there_is_not_is_a_value_error(number):
-    with pytest.raises(ValueError, match="the cases are 1 to 24"):
+@pytest.mark.parametrize("number", [0, 25, None, "one", 2.0, True])
+def test_a_case_that_there_is_not_is_one_sentence(number):
+    with pytest.raises(ValueError, match=f"the cases are 1 to 24, and this is {number!r}$"):
         bug_clinic(number)
+    said = f"No test was tried: the cases are 1 to 24, and this is {number!r}."
+    assert judge_test(number, lambda agentloop: None).text == said
 
 
 def test_all_cases_of_a_level_can_be_read_with_their_answers_folded():
     for level in LEVELS:
         shown = all_cases(level)
         assert shown.html.count("<details>") == 8
-        assert all(fault.rule in shown.text for fault in FAULTS if fault.level == level)
+        assert all(f"The rule it breaks: {fault.rule}" in shown.text for fault in FAULTS if fault.level == level)
     with pytest.raises(ValueError, match="the levels are 1, 2, 3"):
         all_cases(4)
 

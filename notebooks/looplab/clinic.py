@@ -1,7 +1,4 @@
-"""The bug clinic: a run of a broken loop is shown; the reader says what is wrong, finds the line, and writes a test.
-
-The test is tried on our loop and on the broken one, in a process that is ended if it does not end by itself.
-"""
+"""The bug clinic: a run of a broken loop is shown; the reader says what is wrong, finds the line, and writes a test."""
 
 from __future__ import annotations
 
@@ -9,26 +6,27 @@ import base64
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Set
 from random import Random
-from types import FunctionType
 from typing import Any
 
 import ipywidgets as widgets
 
-from agentloop import AgentResult, Json
-from looplab import plots, sandbox, view
-from looplab.answers import CannotSend, Packing, places_left
-from looplab.faults import FAULTS, LEVELS, Fault, broken_text, our_text
+from agentloop import AgentResult
+from looplab import charts, plots, view
+from looplab.catching import judge_test
+from looplab.charts import FILE, STEPS, Chart, how
+from looplab.faults import FAULTS, LEVELS, Fault, broken_text, get_fault
 from looplab.folded import Folded
-from looplab.scenes import Scene, Section, lines_of, place_of, scene_of, scene_of_ours, sections_of
+from looplab.scenes import (Scene, Section, is_missing, lines_of, place_of, scene_of, scene_of_ours, sections_of,
+                            statement_lines)
 from looplab.view import Bench, Block, Code, escape, guarded
 
-SANDBOX = sandbox.Sandbox("looplab.faults")
-HEIGHT, LISTING = 300, 20 * 19  # pixels of the message list, and of the listing: whole lines
-STEPS = ("diagnosed", "located", "caught")
-AREAS = ("say", "run", "specs", "plot", "diagnosis", "listing", "found", "hints", "verdict", "progress")
+HEIGHT, LISTING = 300, 21 * 19  # pixels of the message list, and of the listing: whole lines, and one in the middle
+AREAS = ("say", "given", "run", "specs", "plot", "diagnosis", "found", "listing", "hints", "needs", "verdict",
+         "progress", "table")
+MAY_BE_MISSING = "The fault may be a line that is missing: then take one of the two lines around the gap."
+COUNTED = "The plot counts what each prompt and each reply cost, read off the messages alone."
 SKELETON = """def test(agentloop):
     result = run(agentloop, agentloop.weather_script())
     assert ...
@@ -40,26 +38,18 @@ clinic.judge(test)"""
 # --- A case in words -----------------------------------------------------------------------------------------
 
 
-def get_fault(number: int) -> Fault:
-    """Return a fault by its number; raise ValueError if there is none."""
-    if number not in range(1, len(FAULTS) + 1):
-        raise ValueError(f"the cases are 1 to {len(FAULTS)}")
-    return FAULTS[number - 1]
-
-
 def options_of(fault: Fault) -> list[str]:
-    """Return four diagnoses: the right one, two near misses, and another case's; always in the same order."""
-    chance = Random(fault.number)
-    others = [other.wrong for other in FAULTS if other.level == fault.level and other is not fault]
-    options = [fault.wrong, *fault.misses, chance.choice(others)]
-    chance.shuffle(options)
+    """Return four diagnoses, of which one is right; always in the same order."""
+    options = [fault.wrong, *fault.misses]
+    Random(fault.number).shuffle(options)
     return options
 
 
 def hints_of(fault: Fault) -> list[str]:
-    """Return three hints, each stronger than the one before."""
+    """Return three hints, each stronger than the last: where to look, what to compare, the rule and its place."""
     function, section = place_of(fault)
-    return [fault.hint, f"{fault.rule} {beside_ours(fault)}", f"The line is in {function}, in section {section}."]
+    return [f"Look at {fault.where}.", f"{fault.compare} {beside_ours(fault)}",
+            f"The rule it breaks: {fault.rule} The line is in {function}, in section {section}."]
 
 
 def beside_ours(fault: Fault) -> str:
@@ -95,92 +85,36 @@ def plot_of(fault: Fault) -> plots.Plot:
     return plots.spend_by_step(result, scene.specs, token_budget=scene.token_budget, max_steps=scene.max_steps)
 
 
-# --- Judging -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What became of a reader's test: whether it tells the two loops apart, and a text that says it."""
-
-    caught: bool
-    text: str
-
-
-def judge_test(number: int, test: Any) -> Judgement:
-    """Try a test on our loop and on a broken one, in another process, for a limited time."""
-    case, packing = f"Case {number}", Packing()
-    if not isinstance(test, FunctionType):
-        said = "not yet. Write a function test(agentloop), and give its name without brackets."
-        return Judgement(False, f"{case}: {said}")
-    if test.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        return Judgement(False, f"{case}: calling this test runs none of its lines. Write it without yield and async.")
-    if places_left(test):
-        said = "not yet. Write the test in the place of the three dots, and run the cell again."
-        return Judgement(False, f"{case}: {said}")
-    try:
-        part = packing.write(test)
-    except (CannotSend, RecursionError) as error:
-        held = error if isinstance(error, CannotSend) else "itself"
-        said = f"this test holds {held}, which cannot be taken along. Write it with def, in a cell."
-        return Judgement(False, f"{case}: {said}")
-    loops = {"our loop": our_text(), "the broken loop": broken_text(get_fault(number)), "our loop again": our_text()}
-    arguments = {"loops": loops, "part": part, "code": packing.code, "left": packing.left}
-    try:
-        events, ended = SANDBOX.run("looplab.faults:try_test", arguments)
-    except OSError:
-        return Judgement(False, f"{case}: a test is tried in a second Python process, and this system starts none.")
-    caught, said = read_events(events, ended)
-    return Judgement(caught, f"{case}: {said}")
-
-
-def read_events(events: list[Json], ended: str) -> tuple[bool, str]:
-    """Say what the other process told of a test: whether it told the loops apart, and why not."""
-    tried = [event["on"] for event in events if "on" in event]
-    outcomes = [event for event in events if "failed" in event]
-    if len(outcomes) < max(1, len(tried)):
-        where = f"on {tried[-1]} the test" if tried else "the cell"
-        became = "ended the process, or used up its memory."
-        if ended == "stopped":
-            became = f"was still running after {sandbox.SECONDS:.0f} seconds and was stopped; does its script end?"
-        return False, f"{where} {became}"
-    said = outcomes[-1]["came_back"]
-    if tried == ["the cell"]:
-        return False, f"the cell does not run: {said}."
-    if outcomes[0]["failed"]:
-        return False, f"the test fails on our loop, so it does not tell the two apart: {outcomes[0]['came_back']}."
-    if not outcomes[1]["failed"]:
-        return False, "the test passes on both loops, so the broken one gets away with it."
-    if outcomes[2]["failed"]:
-        return False, f"run again on our loop, the test fails: {said}. Keep all that it changes inside of it."
-    said = outcomes[1]["came_back"]
-    return True, f"caught. The test passes on our loop; on the broken one {said}."
-
-
 # --- HTML ----------------------------------------------------------------------------------------------------
 
 
 def say_html(fault: Fault) -> str:
     """Return the sentence of a case: its setting, and the exit of its run."""
     flag = f"{view.mark('exit')}{view.word(f'Exit: {scene_of(fault).exit}.', 'exit')}"
-    return view.sentence(f"<b>Case {fault.number}.</b> {escape(str(fault.test.__doc__))} {flag}")
+    return view.sentence(f"<b>Case {fault.number}.</b> {escape(fault.title)} {flag}")
+
+
+def head_of(scene: Scene) -> str:
+    """Say what the messages of a run are: its list, or what was told of a run that was lost."""
+    return "What the list holds" if scene.result else "What was told before the run was lost"
 
 
 def run_html(fault: Fault) -> str:
-    """Return the message list of a case, its exit, and its facts."""
+    """Return the messages of a case, and its exit."""
     scene = scene_of(fault)
     rows = view.message_list(scene.messages, end=(scene.exit, ""), height=HEIGHT)
-    return f'<p class="ll-head">What the list holds</p>{rows}'
+    return f'<p class="ll-head">{head_of(scene)}</p>{rows}'
 
 
 def plot_html(fault: Fault) -> str:
-    """Return the plot of a case as a picture, and the facts of its run."""
+    """Return the plot of a case as a picture, what it counts, and the report of its run."""
     scene, plot = scene_of(fault), plot_of(fault)
     picture = base64.b64encode(plot.png).decode("ascii")
     image = f'<img src="data:image/png;base64,{picture}" alt="{escape(plot.sentence)}">'
-    return f'<div class="ll-picture">{image}<p>{escape(scene.facts)} {escape(scene.reached)}</p></div>'
+    return f'<div class="ll-picture">{image}<p>{COUNTED}</p><p>{escape(scene.facts)} {escape(scene.reached)}</p></div>'
 
 
-def listing_html(section: Section, lit: set[int], at: int) -> str:
+def listing_html(section: Section, lit: Set[int], at: int) -> str:
     """Return a section of the broken file with its line numbers; `lit` are lit, and the line `at` is scrolled to."""
     rows = []
     for number, line in enumerate(section.lines, section.start):
@@ -194,15 +128,29 @@ def listing_html(section: Section, lit: set[int], at: int) -> str:
 
 def located_text(fault: Fault, line: int) -> str:
     """Say of a line whether it is the one with the fault."""
-    last, wrong = broken_text(fault).count("\n"), lines_of(fault)
-    if not 1 <= line <= last:
-        return f"The file has no such line; its lines are 1 to {last:,}."
+    lines, wrong = broken_text(fault).split("\n")[:-1], statement_lines(fault)
+    if not 1 <= line <= len(lines):
+        return f"The file has no such line; its lines are 1 to {len(lines):,}."
+    if line in wrong and is_missing(fault):
+        first, last = sorted(lines_of(fault))
+        return f"That is it: lines are missing between {first} and {last}, in {place_of(fault)[0]}."
     if line in wrong:
         return f"That is it: line {line}, in {place_of(fault)[0]}."
+    if lines[line - 1].strip().startswith(fault.alike or ("\n",)):
+        return f"Line {line} could do it, by what the run shows; but it is as it should be. What works with it?"
     close = " You are close." if {line - 1, line + 1} & wrong else ""
     if not any(line in section.numbers for section in sections_of(broken_text(fault))):
         close = " The fault is in one of the five sections of the loop."
     return f"Line {line} is as it should be.{close}"
+
+
+def chosen_text(fault: Fault, choice: str, diagnosed: bool) -> str:
+    """Say of one of the diagnoses whether it is right; `diagnosed` says that the case was diagnosed before."""
+    if choice == fault.wrong:
+        return f"Right. The rule it breaks: {fault.rule}"
+    if diagnosed:
+        return "This one is not it; what you found before still counts."
+    return f"That is not what happened here. The evidence is in {fault.where}."
 
 
 def specs_text(scene: Scene) -> list[str]:
@@ -217,26 +165,46 @@ def progress_text(done: dict[str, set[int]], number: int) -> str:
     return f"This case: {this}. Of all {len(FAULTS)}: {', '.join(counts)}."
 
 
+def level_rows(level: int, kept: dict[int, Chart]) -> list[list[str]]:
+    """Return a table of the cases of a level, and how each was done."""
+    cases = [(fault, kept.get(fault.number, Chart())) for fault in FAULTS if fault.level == level]
+    return [["case", "", *STEPS], *([str(fault.number), fault.title, *(getattr(chart, step) or "–" for step in STEPS)]
+                                    for fault, chart in cases)]
+
+
+def level_html(level: int, kept: dict[int, Chart], unsaved: bool) -> str:
+    """Return the table of a level, and where it is kept."""
+    where = f"{FILE.name} cannot be written here, so this lasts as long as the kernel." if unsaved else (
+        f"Kept in notebooks/{FILE.name}; delete that file, and run the cell again, to begin anew.")
+    table = f'<div class="ll-words">{view.table(level_rows(level, kept))}</div>'
+    return f'<p class="ll-label">Level {level}, and how you did it</p>{table}{view.note(where)}'
+
+
+def verdict_html(fault: Fault, chart: Chart) -> str:
+    """Return what was said of the last test, what it printed, and the tests that catch the fault side by side."""
+    printed = f'<pre class="ll-code">{escape(chart.printed)}</pre>' if chart.printed else ""
+    tests = [("Your test", chart.test)] * bool(chart.test) + [("Our test", answer_of(fault))] * chart.ours
+    columns = "".join(f'<div class="ll-seat-a"><p class="ll-label">{name}</p>'
+                      f'<pre class="ll-code">{escape(text)}</pre></div>' for name, text in tests)
+    return f'{view.note(chart.verdict)}{printed}<div class="ll-cols">{columns}</div>'
+
+
+def needs_html(fault: Fault, chart: Chart) -> str:
+    """Return what a test of a case may need, once its fault is known."""
+    if not fault.needs or not (chart.diagnosed or chart.hints == len(hints_of(fault))):
+        return ""
+    return f'<p class="ll-label">What its test may need</p><pre class="ll-code">{escape(fault.needs.strip())}</pre>'
+
+
 # --- Widget --------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Chart:
-    """What a reader has done at one case."""
-
-    hints: int = 0
-    judged: bool = False
-    at: int = 0  # the line that was asked about last
-    lit: set[int] = field(default_factory=set)
 
 
 class ClinicBench(Bench):
     """The fault picker: `fault` is the case shown now, `done` which cases were diagnosed, located and caught."""
 
     def __init__(self, number: int) -> None:
-        self.done: dict[str, set[int]] = {step: set() for step in STEPS}
-        self._charts: dict[int, Chart] = {}
         self.fault = get_fault(number)
+        self._charts, self._showing = charts.open_charts(), False
         self._areas = {name: view.area("", name) for name in AREAS}
         levels = [(f"{level}, {name}", level) for level, name in LEVELS.items()]
         self.level = view.field(widgets.RadioButtons(options=levels, description="Level"), "level", "ll-radios")
@@ -248,30 +216,34 @@ class ClinicBench(Bench):
         self.line = view.field(widgets.IntText(description="Line"), "line", "ll-part")
         self.buttons = {
             "compare": view.button("Compare with ours", "compare", self.compare),
+            "same": view.button("It says the same", "same", lambda _: self.agree(True)),
+            "other": view.button("It does not", "other", lambda _: self.agree(False)),
             "locate": view.button("It is this line", "locate", self.locate),
             "hint": view.button("Hint", "hint", self.hint),
             "answer": view.button("Show our test", "answer", self.answer),
         }
         self._build()
-        self.options.observe(self._diagnosed, "value")
         self.show(number)
-        self.level.observe(self._picked_level, "value")
-        self.case.observe(self._picked_case, "value")
-        self.section.observe(self._show_listing, "value")
+        for control, seen in ((self.level, self._picked_level), (self.case, self._picked_case),
+                              (self.options, self._diagnosed), (self.words, self._typed), (self.line, self._typed),
+                              (self.section, self._picked_section)):
+            control.observe(seen, "value")
 
     def _build(self) -> None:
         areas, buttons = self._areas, self.buttons
         run = view.column("ll-seat-a", areas["run"], areas["specs"])
-        compare, more = view.controls(buttons["compare"]), view.controls(buttons["hint"], buttons["answer"])
+        compare = view.controls(*(buttons[name] for name in ("compare", "same", "other")))
         diagnosis = view.column("ll-seat-a", self.options, self.words, compare, areas["diagnosis"])
+        more = view.controls(buttons["hint"], buttons["answer"])
         help_ = view.column("ll-seat-b", more, areas["hints"], areas["progress"])
         place = widgets.HBox([self.section, self.line, view.controls(buttons["locate"])])
         place.add_class("ll-pairrow")
         code = view.area(f'<p class="ll-label">Which test catches it? Write it in the next cell.</p>'
                          f'<pre class="ll-code">{escape(SKELETON)}</pre>')
         super().__init__(
-            self.level, self.case, areas["say"], view.columns(run, view.column("ll-seat-b", areas["plot"])),
-            view.columns(diagnosis, help_), place, areas["listing"], areas["found"], code, areas["verdict"],
+            self.level, self.case, areas["say"], areas["given"],
+            view.columns(run, view.column("ll-seat-b", areas["plot"])), view.columns(diagnosis, help_),
+            place, areas["found"], areas["listing"], areas["needs"], code, areas["verdict"], areas["table"],
             hook="clinic")
 
     @property
@@ -279,131 +251,187 @@ class ClinicBench(Bench):
         """What was done at the case shown now."""
         return self._charts.setdefault(self.fault.number, Chart())
 
+    @property
+    def done(self) -> dict[str, set[int]]:
+        """The numbers of the cases that were diagnosed, located and caught."""
+        return {step: {number for number, chart in self._charts.items() if getattr(chart, step)} for step in STEPS}
+
     @guarded
     def show(self, number: int) -> None:
-        """Show a case by its number."""
-        fault = self.fault = get_fault(number)
-        numbers = [f.number for f in FAULTS if f.level == fault.level]
-        self.level.value = fault.level
-        with self.hold_trait_notifications():
-            if self.case.options != tuple(numbers):
-                self.case.options = numbers
-            self.case.value = number
-        self._areas["say"].value, self._areas["run"].value = say_html(fault), run_html(fault)
-        self._areas["specs"].value, self._areas["plot"].value = view.specs_html(scene_of(fault).specs), plot_html(fault)
-        self.options.unobserve(self._diagnosed, "value")  # new options may choose one by themselves
-        self.options.options, self.options.value, self.words.value = options_of(fault), None, ""
-        self.options.observe(self._diagnosed, "value")
-        for name in ("diagnosis", "found", "verdict"):
-            self._areas[name].value = view.note("")
-        self._sections = {s.title: s for s in sections_of(broken_text(fault))}
-        self.section.options = list(self._sections)
-        self.section.value = list(self._sections)[-1]  # where the loop stands; never a hint
-        self.line.value = self._sections[self.section.value].start
+        """Show a case by its number, as it was left."""
+        fault = get_fault(number)
+        shown = {"say": say_html(fault), "given": view.note(fault.given) if fault.given else "",
+                 "run": run_html(fault), "specs": view.specs_html(scene_of(fault).specs), "plot": plot_html(fault)}
+        self.fault, self._showing = fault, True  # a plot takes a while; from here on all changes at once
+        try:
+            self._set_controls(fault, self.chart)
+            for name, content in shown.items():
+                self._areas[name].value = content
+        finally:
+            self._showing = False
         self._show_listing()
-        self._show_hints()
-        self._show_progress()
+        self._show_chart()
+
+    def _set_controls(self, fault: Fault, chart: Chart) -> None:
+        numbers, options = tuple(f.number for f in FAULTS if f.level == fault.level), options_of(fault)
+        self._sections = {s.title: s for s in sections_of(broken_text(fault))}
+        titles = tuple(self._sections)
+        first = self._sections[titles[-1]].start  # where the loop stands; never a hint
+        with self.level.hold_sync(), self.case.hold_sync(), self.options.hold_sync(), self.section.hold_sync():
+            self.level.value = fault.level
+            if self.case.options != numbers:
+                self.case.options = numbers
+            self.case.value = fault.number
+            self.options.options = options
+            self.options.value = chart.choice if chart.choice in options else None
+            self.section.options = titles
+            self.section.value = self._section_of(chart.asked) or titles[-1]
+            self.words.value, self.line.value = chart.words, chart.line or first
+
+    def _section_of(self, line: int) -> str:
+        return next((title for title, section in self._sections.items() if line in section.numbers), "")
 
     @guarded
     def compare(self, _: Any = None) -> None:
         """Show our diagnosis beside the reader's own words."""
-        if not self.words.value.strip():
+        chart = self.chart
+        if not chart.words.strip():
             self._areas["diagnosis"].value = view.note("Write a sentence first.")
             return
-        self.done["diagnosed"].add(self.fault.number)
-        said = f"Ours: {self.fault.wrong} If yours says the same, it is right."
-        self._areas["diagnosis"].value = view.note(said)
-        self._show_progress()
+        chart.compared, chart.weighing = True, not chart.diagnosed
+        chart.said = f"Ours: {self.fault.wrong}{' Does yours say the same?' * chart.weighing}"
+        self._keep()
+
+    @guarded
+    def agree(self, same: bool) -> None:
+        """Take the reader's word for whether the two diagnoses agree."""
+        fault, chart = self.fault, self.chart
+        chart.weighing = False
+        if same:
+            chart.diagnosed = how(chart.wrong, chart.hints, "by your own judgement")
+            chart.said = f"Diagnosed, by your own judgement. The rule it breaks: {fault.rule}"
+        else:
+            chart.wrong += 1
+            chart.said = f"Then it does not count. Ours: {fault.wrong} The evidence is in {fault.where}."
+        self._keep()
 
     @guarded
     def locate(self, _: Any = None) -> None:
         """Say whether the line is the one with the fault, and show the section that it stands in."""
-        line, wrong = self.line.value, lines_of(self.fault)
-        self.chart.at = line
-        if line in wrong:
-            self.done["located"].add(self.fault.number)
-            self.chart.lit = wrong
-        self._areas["found"].value = view.note(located_text(self.fault, line))
-        if home := next((s for s in self._sections.values() if line in s.numbers), None):
-            self.section.value = home.title
+        chart, line = self.chart, self.line.value
+        if not 1 <= line <= broken_text(self.fault).count("\n"):
+            self._areas["found"].value = view.note(located_text(self.fault, line))
+            return
+        chart.asked, right = line, line in statement_lines(self.fault)
+        if not chart.located:
+            chart.located = how(chart.wrong_lines, chart.hints) if right else ""
+            chart.wrong_lines += not right
+        self.section.value = self._section_of(line) or self.section.value
         self._show_listing()
-        self._show_progress()
+        self._keep()
 
     @guarded
     def hint(self, _: Any = None) -> None:
         """Show the next of the three hints."""
         self.chart.hints = min(self.chart.hints + 1, 3)
-        self._show_hints()
+        self._keep()
 
     @guarded
     def answer(self, _: Any = None) -> None:
         """Show our test."""
-        ours = escape(answer_of(self.fault))
-        self._areas["verdict"].value = f'<p class="ll-label">Our test</p><pre class="ll-code">{ours}</pre>'
+        self.chart.ours = True
+        self._keep()
 
     def judge(self, test: Callable[[Any], None]) -> None:
         """Try a test on our loop and on the broken one of the case shown now, and print what came of it."""
-        judgement = judge_test(self.fault.number, test)
-        self.chart.judged = self.chart.judged or "not yet" not in judgement.text
+        judgement, chart = judge_test(self.fault.number, test), self.chart
+        chart.verdict, chart.printed = judgement.text, judgement.printed
         if judgement.caught:
-            self.done["caught"].add(self.fault.number)
-        self._areas["verdict"].value = view.note(judgement.text)
-        self._show_hints()
-        self._show_progress()
-        print(judgement.text)
+            chart.test = judgement.source
+            chart.caught = chart.caught or how(chart.wrong_tests, 0, "after ours was shown" * chart.ours)
+        elif judgement.tried and not chart.caught:
+            chart.wrong_tests += 1
+        if judgement.tried:
+            self._keep()
+        else:
+            self._show_chart()
+        print("\n".join(filter(None, [judgement.text, judgement.printed])))
 
     @guarded
     def _picked_level(self, change: Any) -> None:
-        if change["new"] != self.fault.level:
+        if not self._showing and change["new"] != self.fault.level:
             self.show(next(f.number for f in FAULTS if f.level == change["new"]))
 
     @guarded
     def _picked_case(self, change: Any) -> None:
-        if change["new"] not in (None, self.fault.number):
+        if not self._showing and change["new"] not in (None, self.fault.number):
             self.show(change["new"])
 
     @guarded
     def _diagnosed(self, change: Any) -> None:
-        if change["new"] is None:
+        fault, chart, choice = self.fault, self.chart, change["new"]
+        if self._showing or choice is None:
             return
-        right = change["new"] == self.fault.wrong
-        if right:
-            self.done["diagnosed"].add(self.fault.number)
-        said = f"Right. {self.fault.rule}" if right else "That is not what happened here. Read the list once more."
-        self._areas["diagnosis"].value = view.note(said)
-        self._show_progress()
+        chart.choice, chart.said = choice, chosen_text(fault, choice, bool(chart.diagnosed))
+        if not chart.diagnosed:
+            chart.weighing = False
+            shown = "after ours was shown" * chart.compared
+            chart.diagnosed = how(chart.wrong, chart.hints, shown) if choice == fault.wrong else ""
+            chart.wrong += choice != fault.wrong
+        self._keep()
 
     @guarded
-    def _show_listing(self, change: Any = None) -> None:
-        self._areas["listing"].value = listing_html(self._sections[self.section.value], self.chart.lit, self.chart.at)
+    def _typed(self, change: Any) -> None:
+        if not self._showing:
+            self.chart.words, self.chart.line = self.words.value, self.line.value
 
-    def _show_hints(self) -> None:
-        chart = self.chart
-        hints = hints_of(self.fault)[: chart.hints]
-        self._areas["hints"].value = "".join(view.note(f"Hint {n} of 3. {text}") for n, text in enumerate(hints, 1))
-        self.buttons["hint"].disabled = chart.hints == 3
-        self.buttons["answer"].disabled = not chart.judged
+    @guarded
+    def _picked_section(self, change: Any) -> None:
+        if not self._showing:
+            self._show_listing()
 
-    def _show_progress(self) -> None:
-        self._areas["progress"].value = view.note(progress_text(self.done, self.fault.number))
+    def _keep(self) -> None:
+        charts.keep_charts()
+        self._show_chart()
+
+    def _show_listing(self) -> None:
+        lit = lines_of(self.fault) if self.chart.located else frozenset()
+        self._areas["listing"].value = listing_html(self._sections[self.section.value], lit, self.chart.asked)
+
+    def _show_chart(self) -> None:
+        fault, chart, buttons = self.fault, self.chart, self.buttons
+        hints = hints_of(fault)[: chart.hints]
+        shown = {
+            "diagnosis": view.note(chart.said),
+            "found": view.note(located_text(fault, chart.asked) if chart.asked else MAY_BE_MISSING),
+            "hints": "".join(view.note(f"Hint {n} of 3. {text}") for n, text in enumerate(hints, 1)),
+            "needs": needs_html(fault, chart),
+            "verdict": verdict_html(fault, chart),
+            "progress": view.note(progress_text(self.done, fault.number)),
+            "table": level_html(fault.level, self._charts, charts.unsaved),
+        }
+        for name, content in shown.items():
+            self._areas[name].value = content
+        buttons["same"].disabled = buttons["other"].disabled = not chart.weighing
+        buttons["hint"].disabled, buttons["answer"].disabled = chart.hints == 3, not chart.may_see_ours
 
     def twin(self) -> list[Block]:
-        """Return the case shown now, in plain words."""
+        """Return the case shown now, in plain words; what the reader did is the reader's own."""
         fault, scene, plot = self.fault, scene_of(self.fault), plot_of(self.fault)
-        return [f"Case {fault.number} of {len(FAULTS)}, level {fault.level}. {fault.test.__doc__} Exit: {scene.exit}.",
-                [view.message_text(message) for message in scene.messages], f"{scene.facts} {scene.reached}",
-                "The tools that the model is shown:", specs_text(scene),
-                f"{plot.title}. {plot.sentence}", plot.rows, "What is wrong?", options_of(fault),
-                "Which line is it? Which test catches it?", Code(SKELETON), progress_text(self.done, self.fault.number)]
+        return [f"Case {fault.number} of {len(FAULTS)}, level {fault.level}. {fault.title} Exit: {scene.exit}.",
+                fault.given, f"{head_of(scene)}:", [view.message_text(message) for message in scene.messages],
+                f"{scene.facts} {scene.reached}", "The tools that the model is shown:", specs_text(scene),
+                f"{plot.title}. {plot.sentence} {COUNTED}", plot.rows, "What is wrong?", options_of(fault),
+                f"Which line is it? {MAY_BE_MISSING}", "Which test catches it?", Code(SKELETON)]
 
 
 def all_cases(level: int) -> Folded:
     """Return the cases of a level with their answers folded: the rule, the change, and our test."""
     if level not in LEVELS:
         raise ValueError(f"the levels are {', '.join(map(str, LEVELS))}")
-    return Folded((f"Case {fault.number}. {fault.test.__doc__}",
-                   [fault.wrong, fault.rule, "The change:", Code(change_of(fault)), "A test that catches it:",
-                    Code(answer_of(fault))]) for fault in FAULTS if fault.level == level)
+    return Folded((f"Case {fault.number}. {fault.title}", [
+        f"What is wrong: {fault.wrong}", f"The rule it breaks: {fault.rule}", "The change:", Code(change_of(fault)),
+        "A test that catches it:", Code(answer_of(fault))]) for fault in FAULTS if fault.level == level)
 
 
 def bug_clinic(case: int = 2) -> ClinicBench:

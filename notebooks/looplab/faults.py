@@ -13,54 +13,73 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import agentloop as ours
-from agentloop import Json
+from agentloop import Json, describe, written
 from looplab.cases import attempt, define, what_came_back
 
 Test = Callable[[Any], None]
 
-LEVELS = {1: "the seven failures of first loops", 2: "small print", 3: "copies, ids, stopping and going on"}
+LEVELS = {1: "failures of first loops", 2: "small print", 3: "copies, ids, promises, stopping and going on"}
 TRIED = sys.modules["loop_under_test"] = ModuleType("loop_under_test")  # a dataclass looks its own module up
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One change of agentloop.py: what ours does, what the broken loop does, where to look first, and a test.
+    """One change of agentloop.py: what ours does, what the broken loop does, and a test.
 
-    `misses` are two wrong diagnoses of the same run, each of which something in the run speaks against.
+    `misses` are wrong diagnoses of the same run, each of which something in the run speaks against. `where` names
+    the place of the evidence, `compare` says what to do with it. `given` is told of the case from the first, `needs`
+    is what its test may need, and `alike` are the beginnings of sound lines that could break the rule as well.
     """
 
     number: int
     level: int
     rule: str
     wrong: str
-    misses: tuple[str, str]
-    hint: str
+    misses: tuple[str, str, str]
+    where: str
+    compare: str
     old: str
     new: str
     test: Test
+    given: str = ""
+    needs: str = ""
+    alike: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The name of the fault, which is that of its test."""
         return self.test.__name__
 
+    @property
+    def title(self) -> str:
+        """The setting of the case in one sentence; it must not tell the fault."""
+        return str(self.test.__doc__)
+
 
 FAULTS: list[Fault] = []
 
 
-def fault(level: int, rule: str, wrong: str, misses: tuple[str, str], hint: str,
-          old: str, new: str) -> Callable[[Test], Test]:
+def fault(level: int, rule: str, wrong: str, misses: tuple[str, str, str], where: str, compare: str,
+          old: str, new: str, **more: Any) -> Callable[[Test], Test]:
     """Add a fault whose test is the function below it."""
 
     def add(test: Test) -> Test:
-        FAULTS.append(Fault(len(FAULTS) + 1, level, rule, wrong, misses, hint, old.strip("\n"), new.strip("\n"), test))
+        change = old.strip("\n"), new.strip("\n")
+        FAULTS.append(Fault(len(FAULTS) + 1, level, rule, wrong, misses, where, compare, *change, test, **more))
         return test
 
     return add
+
+
+def get_fault(number: Any) -> Fault:
+    """Return a fault by its number; raise ValueError if there is none."""
+    if type(number) is not int or not 1 <= number <= len(FAULTS):
+        raise ValueError(f"the cases are 1 to {len(FAULTS)}, and this is {written(number)}")
+    return FAULTS[number - 1]
 
 
 def our_text() -> str:
@@ -116,8 +135,10 @@ def observations(result):
 @fault(1, "Only a reply without calls ends the run.",
        "Text beside a call is taken for the final answer.",
        ("The call is cut out of the reply before it enters the list.",
-        "The tool's result is lost before the model is asked again."),
-       "Read the last reply. Is there nothing left to do?",
+        "The tool's result is lost before the model is asked again.",
+        "The step limit stops the run after one step."),
+       "the last reply, and the exit below it",
+       "Compare what the last reply asks for with what was run for it.",
        'if not run.messages[-1]["tool_calls"]:',
        'if reply.content or not run.messages[-1]["tool_calls"]:')
 def text_ends_the_run(agentloop):
@@ -128,8 +149,11 @@ def text_ends_the_run(agentloop):
 
 @fault(1, "Every call of a reply has one observation.",
        "Of several calls in one reply, only the first is run.",
-       ("The second call is run, but its observation is lost.", "The second call is refused by the registry."),
-       "Count the calls of the first reply, then the observations below it.",
+       ("The second call is run, but its observation is lost.",
+        "The second call is refused by the registry.",
+        "The second call is run in place of the first."),
+       "the first reply, and the rows below it",
+       "Count the calls of the first reply, the observations below it, and the calls that reached a function.",
        "for call in open_calls(run.messages):",
        "for call in open_calls(run.messages)[:1]:")
 def second_call_dropped(agentloop):
@@ -142,8 +166,10 @@ def second_call_dropped(agentloop):
 @fault(1, "An observation carries the id of the call that it answers.",
        "Observations stand under the ids of other calls.",
        ("The model gives its two calls the wrong ids.",
-        "The observations are appended in the wrong order, each under its own id."),
-       "Take one id, and read the call and the observation that carry it.",
+        "The observations are appended in the wrong order, each under its own id.",
+        "Both observations are those of the call that came last."),
+       "the ids: each stands behind a call, and again beside an observation",
+       "Take one id, and compare the city of its call with the city of its observation.",
        """
                 for call in open_calls(run.messages):
                     run.answer(call, f"ERROR: {call.error}" if call.error else execute(call))
@@ -162,7 +188,9 @@ def results_swapped(agentloop):
 @fault(1, "The budget is checked before the call, on what the next prompt will cost.",
        "The budget is compared with what is spent, and the next prompt is left out.",
        ("The budget is not checked at all, and the step limit stops the run.",
-        "The budget is read as a limit for each step, not for the whole run."),
+        "The budget is read as a limit for each step, not for the whole run.",
+        "The replies are left out of what is spent."),
+       "the report and the plot",
        "Compare the tokens spent with the budget. When was the last moment to stop?",
        "if run.spent + prompt > token_budget:",
        "if run.spent > token_budget:")
@@ -176,8 +204,10 @@ def budget_after_the_call(agentloop):
 @fault(1, "Every reply is a step, so a model that never finishes is stopped.",
        "Replies that ask for a call are not counted, so the step limit never comes.",
        ("The budget is checked before the step limit, so the limit never comes.",
-        "The step limit comes one step late."),
-       "Count the replies, and compare them with max_steps.",
+        "The step limit comes one step late.",
+        "A call that was asked for before is not counted as a new step."),
+       "the report: its steps, beside the replies of the list",
+       "Count the replies in the list, and compare them with the steps that the run reports.",
        "self.steps += 1",
        'self.steps += not reply.tool_calls')
 def steps_not_counted(agentloop):
@@ -190,8 +220,10 @@ def steps_not_counted(agentloop):
 @fault(1, "An unknown tool is answered with the names there are.",
        "A tool name that does not exist raises an exception.",
        ("The tool's function raises, and nobody catches it.",
-        "The call is answered with an error, and the model gives up."),
-       "How did the run end, and for what call? Could the model have done something about it?",
+        "The call is answered with an error, and the model gives up.",
+        "The arguments do not fit the schema, and checking them raises."),
+       "the report: what came out of the loop, and what reached a function",
+       "Compare the name in the exception with the tools that the model was shown, which unfold under the list.",
        'return f"ERROR: unknown tool {written(name)}. Available tools: {sorted(self._tools)}"',
        "raise KeyError(name)")
 def unknown_tool_raises(agentloop):
@@ -203,8 +235,11 @@ def unknown_tool_raises(agentloop):
 
 @fault(1, "An exception in a tool becomes an observation.",
        "An exception in a tool ends the run.",
-       ("The tool does not exist, and looking it up raises.", "The error text reaches the model, which gives up."),
-       "The model had an answer ready. Why was it not asked for it?",
+       ("The tool does not exist, and looking it up raises.",
+        "The error text reaches the model, which gives up.",
+        "The arguments are of the wrong type, and the function is called all the same."),
+       "the report: the exception, and the call that reached a function",
+       "Compare the exception with the argument of the call. Who could have made something of it, and was not asked?",
        "except (Exception, SystemExit, GeneratorExit) as error:",
        "except (ValueError, SystemExit, GeneratorExit) as error:")
 def tool_error_ends_the_run(agentloop):
@@ -215,9 +250,13 @@ def tool_error_ends_the_run(agentloop):
 
 
 @fault(1, "An argument that is not in the schema is refused, and nothing runs.",
-       "An argument that is not in the schema reaches the tool's function.",
-       ("The tool's function has a bug of its own.", "An argument of the wrong type reaches the tool's function."),
-       "Whose mistake does the observation speak of, the model's or the tool's?",
+       "An argument that is not in the schema passes the check.",
+       ("The tool's function has a bug of its own.",
+        "An argument of the wrong type passes the check.",
+        "A required argument is missing, and nobody says so."),
+       "the observation, and the schema of get_weather, which unfolds under the list",
+       "Compare the arguments of the call with the schema. Whose mistake does the observation speak of, the model's "
+       "or the tool's?",
        """
         if name not in properties:
             return f"unexpected argument {name!r}"
@@ -236,9 +275,12 @@ def unexpected_argument_passes(agentloop):
 
 
 @fault(2, "A bool is no number.",
-       "`true` passes for a number.",
-       ("`true` is turned into text before the function is called.", "The function converts by a wrong formula."),
-       "Read the arguments of the call, then what it gave.",
+       "The boolean true passes for a number.",
+       ("The boolean true is turned into text before the function is called.",
+        "The function converts by a wrong formula.",
+        "The argument is refused, and the function runs with 0 in its place."),
+       "the argument of the call, and the schema of c_to_f, which unfolds under the list",
+       "Compare the type of the argument with the type in the schema, then read what it gave.",
        "type(value) in JSON_TYPES[json_type]",
        "isinstance(value, JSON_TYPES[json_type])")
 def bool_is_a_number(agentloop):
@@ -250,10 +292,14 @@ def bool_is_a_number(agentloop):
 
 @fault(2, "Every letter of a result is written as it is.",
        "Letters that are not ASCII are written as escapes, which cost more tokens.",
-       ("The tool returns a text that is escaped already.", "The umlaut is lost, so the model cannot know the city."),
-       "Read the observation aloud.",
+       ("The tool returns a text that is escaped already.",
+        "The umlaut is lost, so the model cannot know the city.",
+        "The letter is written in another encoding, and has become two others."),
+       "the observation, letter by letter",
+       "Compare the letters of the observation with those of the answer. How many characters does the model pay for?",
        "return encode(json_copy(value))",
-       "return json.dumps(json_copy(value))")
+       "return json.dumps(json_copy(value))",
+       alike=("encode = ",))
 def letters_escaped(agentloop):
     """A tool answers with a city."""
     registry = agentloop.ToolRegistry()
@@ -265,8 +311,12 @@ def letters_escaped(agentloop):
 
 @fault(2, "A refusal says what the tool expects.",
        "A refused call is not told what the tool expects.",
-       ("The arguments are not checked, and the function raises.", "The refusal names the wrong argument."),
-       "Be the model. What would you ask for next, and how do you know?",
+       ("The arguments are not checked, and the function raises.",
+        "The refusal names the wrong argument.",
+        "The refusal never reaches the model."),
+       "the observation, read with the eyes of the model",
+       "Compare what the observation says with what the next call must hold. What would you ask for, and how do you "
+       "know?",
        """return f"ERROR: {problem}. {name} expects {to_json(parameters.get('properties', {}))}\"""",
        'return f"ERROR: {problem}"')
 def error_without_help(agentloop):
@@ -278,8 +328,11 @@ def error_without_help(agentloop):
 
 @fault(2, "A tool that ran is never reported as if it had not.",
        "A tool that ran is reported as failed, because its result is not JSON.",
-       ("The tool's result is sent to the model twice.", "A call that failed is run again without asking the model."),
-       "How many seats are booked, and how many did the model want?",
+       ("The tool's result is sent to the model twice.",
+        "A call that failed is run again without asking the model.",
+        "The function raises after it has booked the seat."),
+       "the observations, and the calls that reached a function",
+       "Compare what the observation says became of the call with what its error is about. How many seats are booked?",
        """return f"ERROR: {name} ran, but its result is not JSON: {describe(error)}; do not repeat it blindly\"""",
        'return f"ERROR: {name} failed: {describe(error)}"')
 def ran_but_reported_failed(agentloop):
@@ -298,19 +351,26 @@ def ran_but_reported_failed(agentloop):
 
 @fault(2, "At most max_steps replies are asked for.",
        "One step more than max_steps is taken.",
-       ("A step without a call is not counted.", "The step limit counts tool calls in place of replies."),
-       "Count the replies, and compare them with max_steps.",
+       ("A step without a call is not counted.",
+        "The step limit counts tool calls in place of replies.",
+        "A call that fails gives the run one step more."),
+       "the report: its steps, and the exit",
+       "Compare the steps with the limit behind them. After which reply did the run have to end?",
        "if run.steps >= max_steps:",
-       "if run.steps > max_steps:")
+       "if run.steps > max_steps:",
+       alike=("self.steps += 1",))
 def one_step_too_many(agentloop):
-    """The limit is 2 steps."""
+    """The model looks up Pune, then converts."""
     result = run(agentloop, agentloop.weather_script(), max_steps=2)
     assert result.status == "step_limit"
 
 
 @fault(2, "A prompt that just fits into the budget is sent.",
        "A prompt that just fits into the budget is not sent.",
-       ("A reply is counted twice.", "The budget is compared with the next prompt alone."),
+       ("A reply is counted twice.",
+        "The budget is compared with the next prompt alone.",
+        "The prompt that was not sent is counted as spent."),
+       "the plot: the dashed bar, and the line of the budget",
        "Add the next prompt to what is spent. Is that more than the budget?",
        "if run.spent + prompt > token_budget:",
        "if run.spent + prompt >= token_budget:")
@@ -324,10 +384,15 @@ def budget_one_token_short(agentloop):
 
 @fault(2, "A step costs its prompt and its reply.",
        "The tokens of the replies are not counted.",
-       ("The tokens of the prompt are not counted.", "Only the first words of a long reply are counted."),
-       "Add up the bars, and compare the sum with the tokens that the run reports.",
+       ("The tokens of the prompt are not counted.",
+        "Only the first words of a long reply are counted.",
+        "The tokens of the tools that the model is shown are not counted."),
+       "the report and the plot; the list is as it should be",
+       "The plot adds up the prompt and the reply of each step. Compare its number with the tokens that the run "
+       "reports.",
        "if reply.usage else prompt + tokens",
-       "if reply.usage else prompt")
+       "if reply.usage else prompt",
+       alike=("return max(1, len(text) // 4)",))
 def replies_not_counted(agentloop):
     """The model gives a long answer."""
     registry = agentloop.weather_world()[0]
@@ -338,8 +403,11 @@ def replies_not_counted(agentloop):
 
 @fault(2, "Only a run that is done has an answer.",
        "A stopped run gives its last message as its answer.",
-       ("The step limit comes one step early.", "The tool's result is taken for the final answer, and ends the run."),
-       "What would a caller print who does not look at the status?",
+       ("The step limit comes one step early.",
+        "The tool's result is taken for the final answer, and ends the run.",
+        "The text beside the call is given as the answer."),
+       "the report: its answer, and the exit; the list is as it should be",
+       "Compare the answer with the exit. What would a caller print who does not look at the status?",
        'answer = self.messages[-1]["content"] if status == "done" else None',
        'answer = self.messages[-1]["content"]')
 def stopped_run_has_an_answer(agentloop):
@@ -353,10 +421,13 @@ def stopped_run_has_an_answer(agentloop):
 @fault(3, "The model is given copies, so it cannot edit the record.",
        "The model is handed messages of the list itself, and can edit the record.",
        ("The model's reply is written over the message before it.",
-        "The task of an earlier run stands in the list beside the new one."),
-       "Compare the second message with the task.",
+        "The task of an earlier run stands in the list beside the new one.",
+        "The system message stands in the place of the task."),
+       "the second message",
+       "Compare the second message with the task. Who was handed the list, and could write into it?",
        "model(list(run.copies), list(specs))",
-       "model(list(run.messages), list(specs))")
+       "model(list(run.messages), list(specs))",
+       alike=("self.copies.append(", "self.messages.append("))
 def model_edits_the_record(agentloop):
     """The task was the weather in Pune."""
     def rude(messages, specs):
@@ -368,10 +439,14 @@ def model_edits_the_record(agentloop):
 
 @fault(3, "Every call of a run has an id of its own.",
        "Two calls keep the same id.",
-       ("The second call's observation is lost.", "The observations stand in the wrong order."),
-       "Which observation answers which call?",
+       ("The second call's observation is lost.",
+        "The observations stand in the wrong order.",
+        "The second call is run with the arguments of the first."),
+       "the ids behind the calls, and beside the observations",
+       "Ask of each observation which call it answers, by its id alone.",
        "is_new = isinstance(call.id, str) and call.id and call.id not in taken_ids",
-       "is_new = isinstance(call.id, str) and call.id")
+       "is_new = isinstance(call.id, str) and call.id",
+       alike=("taken_ids.add(",))
 def ids_doubled(agentloop):
     """The model asks for two cities."""
     twins = agentloop.asks(*(agentloop.call("c1", "get_weather", city=city) for city in ("Pune", "Delhi")))
@@ -381,8 +456,11 @@ def ids_doubled(agentloop):
 
 @fault(3, "A run that a wrapper stops has one observation for every call.",
        "A run that a wrapper stops leaves calls without an observation.",
-       ("The call is run although the deadline has passed.", "The reply that asks for the call is lost."),
-       "Would a provider take this list? Look at the last reply.",
+       ("The call is run although the deadline has passed.",
+        "The reply that asks for the call is lost.",
+        "The deadline is reported as if the task were done."),
+       "the last reply, and what follows it before the exit",
+       "Count the calls of the last reply, and the observations below it. Would a provider take this list?",
        """
             if stop.status != WAITING:
                 run.close(f"ERROR: {stop.why}", NOT_RUN)
@@ -402,10 +480,17 @@ def stop_leaves_calls_open(agentloop):
 @fault(3, "After Ctrl-C the run so far is attached to the exception.",
        "Ctrl-C throws away the run so far, and leaves a call without an observation.",
        ("Ctrl-C is taken for an error of the tool, and the model is told so.",
-        "The run is stopped before the call reaches the tool."),
-       "The model was paid for one reply. Where is it?",
+        "The run is stopped before the call reaches the tool.",
+        "The model is asked for one more reply, although a person has stopped the run."),
+       "the report, and the last row of what was told",
+       "Ask what the caller has in hand who catches the exception, and whether each call has an observation.",
        "    except BaseException as error:",
-       "    except Exception as error:")
+       "    except Exception as error:",
+       given="What is shown is what was told to watch, message by message, before the exception came out.",
+       needs="""
+registry.register("get_weather", about, schema, fn) takes a function that raises KeyboardInterrupt.
+Catch it around the run; where a loop attaches the run so far, it is error.result.
+""")
 def ctrl_c_loses_the_run(agentloop):
     """A person presses Ctrl-C while the first call runs."""
     def pressed(city):
@@ -423,31 +508,53 @@ def ctrl_c_loses_the_run(agentloop):
 @fault(3, "A call that may have run already is not run again.",
        "A call that was interrupted is run a second time.",
        ("The observation of the interrupted call is written twice.",
-        "The model is asked for its first reply once more."),
-       "Count the calls that reached the tool's function.",
+        "The model is asked for its first reply once more.",
+        "The call had not begun when the process ended."),
+       "the report: the calls that reached a function",
+       "Compare how often the function ran with how often the model asked for it.",
        """
             if result.status != WAITING:
                 run.close(INTERRUPTED, INTERRUPTED)
             while True:
 """, """
             while True:
+""",
+       given="A process that is killed returns no result. What its run had kept is left: the task, and a reply whose "
+       "call was under way. Another process makes an interrupted run of that, and continue_agent goes on with it.",
+       needs="""
+agentloop.AgentResult("interrupted", None, 1, tokens, messages[:3]) is a run that was cut off at its first call.
+agentloop.continue_agent(that, model, registry, max_steps, token_budget) goes on with it.
 """)
 def resumed_run_repeats_a_call(agentloop):
-    """The process was killed while the first call ran; later the run goes on."""
-    registry, ran = agentloop.weather_world()
-    whole = run(agentloop, agentloop.weather_script(), registry, max_steps=1)
+    """A process ended in the middle of a booking; another goes on with the run."""
+    registry, booked = agentloop.ToolRegistry(), []
+    registry.register("book", "Book a seat.", {"type": "object"}, lambda: booked.append("seat") or "booked")
+
+    def book_or_say(messages, specs):
+        if len(messages) == 2:
+            return agentloop.asks(agentloop.call("c1", "book"))
+        unknown = messages[-1]["content"].startswith("ERROR: interrupted")
+        return agentloop.final("Please look whether you have a seat." if unknown else "You have a seat.")
+
+    whole = agentloop.run_agent("Book a seat.", book_or_say, registry, max_steps=1)
     killed = agentloop.AgentResult("interrupted", None, 1, whole.tokens, whole.messages[:3])
-    model = agentloop.ScriptedModel([agentloop.final("I do not know what became of it.")])
-    agentloop.continue_agent(killed, model, registry, max_steps=8, token_budget=4000)
-    assert len(ran) == 1
+    agentloop.continue_agent(killed, book_or_say, registry, max_steps=8, token_budget=4000)
+    assert booked == ["seat"]
 
 
 @fault(3, "Steps and tokens go on counting in a continued run.",
        "A continued run begins with fresh counters.",
-       ("The first two steps are lost from the list.", "The tools are run again when the run goes on."),
-       "Count the replies in the list, and compare them with the steps that the run reports.",
+       ("The tools are run again when the run goes on.",
+        "The first two steps are lost from the list.",
+        "The steps begin again, and the tokens go on counting."),
+       "the report and the plot; the list is as it should be",
+       "Count the replies in the list, and compare them with the steps; then the tokens of the plot with those "
+       "reported.",
        "self.steps, self.spent, self.watch = result.steps, result.tokens, watch",
-       "self.steps, self.spent, self.watch = 0, 0, watch")
+       "self.steps, self.spent, self.watch = 0, 0, watch",
+       needs="""
+agentloop.continue_agent(result, model, registry, max_steps, token_budget) goes on with a run that stopped.
+""")
 def limits_begin_again(agentloop):
     """The run met max_steps=2, and goes on with max_steps=3."""
     registry, _ = agentloop.weather_world()
@@ -460,12 +567,17 @@ def limits_begin_again(agentloop):
 @fault(3, "The calls of a reply that was cut off never run.",
        "The calls of a reply that was cut off are run.",
        ("The call runs although its arguments do not fit the schema.",
-        "The loop itself cuts the reply and its arguments."),
-       "The provider cut the reply off. Can its arguments be trusted?",
+        "The tool cuts its argument, and looks up a letter.",
+        "The exception in the tool ends the run."),
+       "the first reply, to its last letter",
+       "Compare the end of its text with the argument of its call. Is either whole?",
        "for call in reply.tool_calls or [] if not reply.stop_reason]",
-       "for call in reply.tool_calls or []]")
+       "for call in reply.tool_calls or []]",
+       needs="""
+agentloop.ModelReply(text, [call], stop_reason="truncated") is a reply that its provider cut off.
+""")
 def cut_off_call_runs(agentloop):
-    """The first reply came with the stop reason truncated."""
+    """The model begins to look something up."""
     half = agentloop.call("c1", "get_weather", city="P")
     cut_off = agentloop.ModelReply("I will look up P", [half], stop_reason="truncated")
     result = run(agentloop, [cut_off, agentloop.final("There is no city P.")])
@@ -474,10 +586,17 @@ def cut_off_call_runs(agentloop):
 
 @fault(3, "A schema with a rule that cannot be checked is refused.",
        "A rule in a schema is shown to the model, and not checked.",
-       ("The model is not shown the rule.", "The call is refused, and the tool runs all the same."),
-       "Read the schema that the model was shown, then its call.",
+       ("The model is not shown the rule.",
+        "The call is refused, and the tool runs all the same.",
+        "The tool is called with another unit than the model asked for."),
+       "the schema of the tool, which unfolds under the list",
+       "Compare what the schema allows with the argument of the call, and with what came back.",
        '("title", "description", "default")',
-       '("title", "description", "default", "enum")')
+       '("title", "description", "default", "enum")',
+       given="Unfold the tool under the list: its schema is what the model goes by.",
+       needs="""
+registry.register(name, about, schema, fn) raises agentloop.SchemaError for a schema that it refuses.
+""")
 def rule_shown_but_not_checked(agentloop):
     """The model asks for kelvin."""
     schema = {"type": "object", "properties": {"unit": {"type": "string", "enum": ["C", "F"]}}, "required": ["unit"]}
@@ -495,17 +614,53 @@ def rule_shown_but_not_checked(agentloop):
 # --- In the process ------------------------------------------------------------------------------------------
 
 
-def try_test(loops: dict[str, str], part: str, code: list[Json], left: list[str]) -> Iterator[Json]:
-    """Try a reader's test on some loops, given as texts by name; yield the name before, and what came of it after.
+class Watched(ModuleType):
+    """A loop that notes whether something of it is used."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            vars(self)["__used__"] = True
+        return super().__getattribute__(name)
+
+
+def note_failures(loop: Any) -> list[str]:
+    """Let the registries of a loop note what fails under a test without a sign: refused tools, and missing names."""
+    noted: list[str] = []
+
+    class Registry(loop.ToolRegistry):  # type: ignore[misc, name-defined]
+        def register(self, name: Any, description: Any, parameters: Any, fn: Any) -> None:
+            @functools.wraps(fn)
+            def named(**args: Any) -> Any:
+                try:
+                    return fn(**args)
+                except NameError as error:
+                    noted.append(f"the function of {name} raised {describe(error)}")
+                    raise
+
+            try:
+                super().register(name, description, parameters, named if isinstance(fn, FunctionType) else fn)
+            except loop.SchemaError as error:
+                noted.append(f"a registration was refused: {describe(error)}")
+                raise
+
+    loop.ToolRegistry = Registry
+    return noted
+
+
+def try_test(text: str, part: str, code: list[Json], left: list[str]) -> Iterator[Json]:
+    """Try a reader's test on the loop that a text makes; yield what is tried before, and what came of it after.
 
     `part` is the name of the test, `code` is what it needs, `left` are names that could not be taken along.
     """
+    yield {"on": "the cell"}
     defined = attempt(define, {"test": part}, code)
     if defined.error or defined.redefined:
-        yield {"on": "the cell"}
-        yield {"failed": True, "came_back": what_came_back(defined, left)}
+        yield {"failed": True, "came_back": what_came_back(defined, left), "printed": defined.printed}
         return
-    for name, text in loops.items():
-        yield {"on": name}
-        outcome = attempt(defined.value["test"], load(text))
-        yield {"failed": bool(outcome.error or outcome.redefined), "came_back": what_came_back(outcome, left)}
+    yield {"on": "the loop"}
+    loop = load(text)
+    reasons = note_failures(loop)
+    loop.__class__ = Watched
+    outcome = attempt(defined.value["test"], loop)
+    yield {"failed": bool(outcome.error or outcome.redefined), "came_back": what_came_back(outcome, left),
+           "printed": outcome.printed, "used": "__used__" in vars(loop), "reasons": reasons}

@@ -12,6 +12,7 @@ import faulthandler
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -68,7 +69,7 @@ class Sandbox:
         """End the process, if there is one."""
         process, self._process = self._process, None
         if process:
-            process.kill()
+            _kill(process)
             process.wait()
             for pipe in filter(None, (process.stdin, process.stdout)):
                 with suppress(OSError):  # it may hold what the process did not take any more
@@ -87,10 +88,19 @@ def _start(modules: tuple[str, ...]) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,  # so that what a job starts can be ended with it
     )
     if not _read(process, START_SECONDS)[0]:
         raise OSError("no second Python process could be started")
     return process
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the process and all that it started."""
+    if process.returncode is None and hasattr(os, "killpg"):  # until it is waited for, its number is no other's
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
 
 
 def _send(process: subprocess.Popen[bytes], line: Json) -> None:
@@ -106,7 +116,7 @@ def _read(process: subprocess.Popen[bytes], seconds: float) -> tuple[list[Json],
 
     def stop() -> None:
         stopped.set()
-        process.kill()
+        _kill(process)
 
     lines: list[Json] = []
     timer = threading.Timer(seconds, stop)
@@ -142,6 +152,14 @@ def state() -> list[Any]:
     return [dict(BUILTINS), dict(vars(agentloop)), dict(agentloop.JSON_TYPES), set(sys.modules), threading.enumerate()]
 
 
+def has_children() -> bool:
+    """Say whether the job left processes behind, where the system can be asked for that."""
+    with suppress(ChildProcessError, AttributeError):
+        os.waitpid(-1, os.WNOHANG)
+        return True
+    return False
+
+
 def limit_memory() -> None:
     """Let the process have MEMORY bytes, where the system can be asked for that."""
     with suppress(ImportError, ValueError, OSError):
@@ -157,7 +175,11 @@ def serve(modules: list[str]) -> None:
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
 
+    ours = os.getpid()
+
     def send(line: Json) -> None:
+        if os.getpid() != ours:
+            os._exit(0)  # a copy of us that a job made has nothing to say
         lines.write(json.dumps(line).encode() + b"\n")
         lines.flush()
 
@@ -172,7 +194,7 @@ def serve(modules: list[str]) -> None:
         run, before = getattr(importlib.import_module(home), name), state()
         for event in run(**job["arguments"]):
             send({"yielded": event})
-        send({"ended": "as it was" if state() == before else "changed"})
+        send({"ended": "as it was" if state() == before and not has_children() else "changed"})
         faulthandler.cancel_dump_traceback_later()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import functools
+import inspect
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,12 +39,12 @@ class Scene:
     def facts(self) -> str:
         """How the run ended, with its numbers."""
         if self.result is None:
-            return f"{self.raised} came out of the loop."
+            return f"The report: there is none. {self.raised} came out of the loop."
         raised = f" {self.raised} came out of the loop." if self.raised else ""
         answer = "there is no answer"
         if self.result.answer is not None:
             answer = f"the answer is “{cut(self.result.answer, 60)}”"
-        return (f"It reports {plural(self.result.steps, 'step')} of {self.max_steps} and {self.result.tokens:,} of "
+        return (f"The report: {plural(self.result.steps, 'step')} of {self.max_steps}, {self.result.tokens:,} of "
                 f"{self.token_budget:,} tokens; {answer}.{raised}")
 
     @property
@@ -91,7 +93,9 @@ def watch_tools(loop: ModuleType) -> None:
         def register(self, name: str, description: str, parameters: Json, fn: Callable[..., Any]) -> None:
             @functools.wraps(fn)
             def noted(**args: Any) -> Any:
-                self.called.append(call_text(ToolCall("", name, args)))
+                with suppress(TypeError):  # a call that Python refuses does not reach the function
+                    inspect.signature(fn).bind(**args)
+                    self.called.append(call_text(ToolCall("", name, args)))
                 return fn(**args)
 
             super().register(name, description, parameters, noted)
@@ -139,7 +143,8 @@ def sections_of(text: str) -> list[Section]:
     return [Section(title, start + 1, lines[start:end]) for (start, title), end in zip(heads.items(), ends)]
 
 
-def lines_of(fault: Fault) -> set[int]:
+@functools.cache
+def lines_of(fault: Fault) -> frozenset[int]:
     """Return the numbers of the broken lines; where lines are missing, those of the two around them."""
     above = our_text().partition(fault.old)[0].count("\n")
     ours, broken = our_text().split("\n")[above:], broken_text(fault).split("\n")[above:]
@@ -150,7 +155,26 @@ def lines_of(fault: Fault) -> set[int]:
             found |= {start, start + 1}
         elif kind != "equal":
             found |= set(range(start + 1, end + 1))
-    return {above + number for number in found}
+    return frozenset(above + number for number in found)
+
+
+def is_missing(fault: Fault) -> bool:
+    """Say whether the fault is that lines are missing."""
+    return all(line in fault.old.split("\n") for line in fault.new.split("\n"))
+
+
+@functools.cache
+def statement_lines(fault: Fault) -> frozenset[int]:
+    """Return the broken lines with the rest of their statements; an `if` and a single line under it are one."""
+    lines, found = lines_of(fault), set(lines_of(fault))
+    for node in ast.walk(ast.parse(broken_text(fault))):
+        if isinstance(node, ast.stmt | ast.excepthandler) and not is_missing(fault):
+            body, last = getattr(node, "body", []), node.end_lineno or node.lineno
+            if body and not (isinstance(node, ast.If) and last == body[0].lineno and not node.orelse):
+                last = body[0].lineno - 1
+            span = range(node.lineno, last + 1)
+            found |= set(span) if lines & set(span) else set()
+    return frozenset(found)
 
 
 def place_of(fault: Fault) -> tuple[str, str]:

@@ -14,7 +14,13 @@ from looplab import mock_interview
 interview = mock_interview(45, seed=1, folder=Path("."))
 interview"""
 INTERVIEW = [ROOM, "interview.rubric()", "interview.ask_aloud()", "interview.result()"]
-CLINIC = ["from looplab import bug_clinic\nclinic = bug_clinic(2)\nclinic",
+OPEN = """from pathlib import Path
+from looplab import bug_clinic, charts
+
+charts.FILE = Path("my_clinic.json").absolute()
+clinic = bug_clinic(2)
+clinic"""
+CLINIC = [OPEN,
           "def test(agentloop):\n    assert ...\n\n\nclinic.judge(test)"]
 themes = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 
@@ -63,13 +69,14 @@ def test_an_interview_is_played_from_the_first_part_to_the_saved_page(notebook, 
 
 
 @themes
-def test_a_case_is_diagnosed_and_located(notebook, dark):
+def test_a_case_is_diagnosed_and_located(notebook, lab, dark):
+    (lab[2] / "my_clinic.json").unlink(missing_ok=True)
     page = notebook(*CLINIC, dark=dark)
     wait_for(page, "verdict", "Case 2: not yet.")
     choose(page, "case", "3")
     wait_for(page, "say", "Case 3.")
     press(page, "hint")
-    wait_for(page, "hints", "Hint 1 of 3. Take one id")
+    wait_for(page, "hints", "Hint 1 of 3. Look at the ids")
     choose(page, "options", "Observations stand under the ids of other calls.")
     wait_for(page, "diagnosis", "Right.")
     number = page.locator(".t-listing li", has_text="zip(calls, reversed(calls))").locator("span").first.inner_text()
@@ -77,6 +84,7 @@ def test_a_case_is_diagnosed_and_located(notebook, dark):
     press(page, "locate")
     wait_for(page, "found", "That is it")
     wait_for(page, "progress", "This case: diagnosed and located.")
+    wait_for(page, "table", "with 1 hint")
     assert page.locator(".t-listing .ll-now").count() == 3
     at = "document.querySelector('.t-listing .ll-at').getBoundingClientRect()"
     region = "document.querySelector('.t-listing .ll-lines').getBoundingClientRect()"
