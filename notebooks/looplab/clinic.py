@@ -215,6 +215,7 @@ class ClinicBench(Bench):
         self.section = view.field(widgets.Dropdown(description="Which line? Section"), "section", "ll-part")
         self.line = view.field(widgets.IntText(description="Line"), "line", "ll-part")
         self.buttons = {
+            "diagnose": view.button("It is this one", "diagnose", self.diagnose),
             "compare": view.button("Compare with ours", "compare", self.compare),
             "same": view.button("It says the same", "same", lambda _: self.agree(True)),
             "other": view.button("It does not", "other", lambda _: self.agree(False)),
@@ -225,7 +226,7 @@ class ClinicBench(Bench):
         self._build()
         self.show(number)
         for control, seen in ((self.level, self._picked_level), (self.case, self._picked_case),
-                              (self.options, self._diagnosed), (self.words, self._typed), (self.line, self._typed),
+                              (self.options, self._noted), (self.words, self._noted), (self.line, self._noted),
                               (self.section, self._picked_section)):
             control.observe(seen, "value")
 
@@ -233,7 +234,8 @@ class ClinicBench(Bench):
         areas, buttons = self._areas, self.buttons
         run = view.column("ll-seat-a", areas["run"], areas["specs"])
         compare = view.controls(*(buttons[name] for name in ("compare", "same", "other")))
-        diagnosis = view.column("ll-seat-a", self.options, self.words, compare, areas["diagnosis"])
+        choose = view.controls(buttons["diagnose"])
+        diagnosis = view.column("ll-seat-a", self.options, choose, self.words, compare, areas["diagnosis"])
         more = view.controls(buttons["hint"], buttons["answer"])
         help_ = view.column("ll-seat-b", more, areas["hints"], areas["progress"])
         place = widgets.HBox([self.section, self.line, view.controls(buttons["locate"])])
@@ -290,6 +292,21 @@ class ClinicBench(Bench):
 
     def _section_of(self, line: int) -> str:
         return next((title for title, section in self._sections.items() if line in section.numbers), "")
+
+    @guarded
+    def diagnose(self, _: Any = None) -> None:
+        """Say whether the diagnosis that is chosen is right."""
+        fault, chart, choice = self.fault, self.chart, self.chart.choice
+        if choice not in options_of(fault):
+            self._areas["diagnosis"].value = view.note("Choose one of the four first.")
+            return
+        chart.said = chosen_text(fault, choice, bool(chart.diagnosed))
+        if not chart.diagnosed:
+            chart.weighing = False
+            shown = "after ours was shown" * chart.compared
+            chart.diagnosed = how(chart.wrong, chart.hints, shown) if choice == fault.wrong else ""
+            chart.wrong += choice != fault.wrong
+        self._keep()
 
     @guarded
     def compare(self, _: Any = None) -> None:
@@ -368,22 +385,10 @@ class ClinicBench(Bench):
             self.show(change["new"])
 
     @guarded
-    def _diagnosed(self, change: Any) -> None:
-        fault, chart, choice = self.fault, self.chart, change["new"]
-        if self._showing or choice is None:
-            return
-        chart.choice, chart.said = choice, chosen_text(fault, choice, bool(chart.diagnosed))
-        if not chart.diagnosed:
-            chart.weighing = False
-            shown = "after ours was shown" * chart.compared
-            chart.diagnosed = how(chart.wrong, chart.hints, shown) if choice == fault.wrong else ""
-            chart.wrong += choice != fault.wrong
-        self._keep()
-
-    @guarded
-    def _typed(self, change: Any) -> None:
+    def _noted(self, change: Any) -> None:
         if not self._showing:
-            self.chart.words, self.chart.line = self.words.value, self.line.value
+            chart = self.chart
+            chart.choice, chart.words, chart.line = self.options.value or "", self.words.value, self.line.value
 
     @guarded
     def _picked_section(self, change: Any) -> None:

@@ -299,7 +299,7 @@ def bool_is_a_number(agentloop):
        "Compare the letters of the observation with those of the answer. How many characters does the model pay for?",
        "return encode(json_copy(value))",
        "return json.dumps(json_copy(value))",
-       alike=("encode = ",))
+       alike=("encode, decode = ",))
 def letters_escaped(agentloop):
     """A tool answers with a city."""
     registry = agentloop.ToolRegistry()

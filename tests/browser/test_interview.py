@@ -78,6 +78,7 @@ def test_a_case_is_diagnosed_and_located(notebook, lab, dark):
     press(page, "hint")
     wait_for(page, "hints", "Hint 1 of 3. Look at the ids")
     choose(page, "options", "Observations stand under the ids of other calls.")
+    press(page, "diagnose")
     wait_for(page, "diagnosis", "Right.")
     number = page.locator(".t-listing li", has_text="zip(calls, reversed(calls))").locator("span").first.inner_text()
     page.locator(".t-line input").fill(number)
