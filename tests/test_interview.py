@@ -727,10 +727,15 @@ def test_there_are_at_least_40_questions_each_with_an_answer_and_a_next_one():
 @pytest.mark.parametrize("word", [
     "What does a model return", "Who runs the tool", "text and a call", "need an id", "good error message", "exits",
     "before or after the call", "complexity", "without a model", "not build an agent", "resume", "passwords",
-    "input tokens"])
+    "input tokens", "context window", "JSON of a given shape", "streaming", "from one run to the next"])
 def test_the_questions_that_every_interview_asks_are_among_them(word):
     assert any(word in q.question for q in QUESTIONS)
     assert any("keep room" in q.reply for q in QUESTIONS)
+
+
+def test_the_notebook_says_how_many_questions_there_are():
+    said = re.findall(r"(\d+) questions", " ".join("".join(cell["source"]) for cell in CELLS))
+    assert said and set(said) == {str(len(QUESTIONS))}
 
 
 def test_all_questions_of_a_topic_are_shown_folded():

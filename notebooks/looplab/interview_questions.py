@@ -26,8 +26,9 @@ QUESTIONS = [
     Question(
         "messages", "Who runs the tool?",
         "Our code. The model can only ask. Between its request and our action lies every check there is.",
-        "So what can a prompt not forbid?",
-        "Anything. A prompt is a wish; the registry and the checks before a run are what holds.", 1),
+        "Is it enough to forbid a call in the prompt?",
+        "No, for no call. A prompt is a wish, and the model may ignore it. What holds is code: the registry, and the "
+        "checks before a run.", 1),
     Question(
         "messages", "A reply has text and a call. Is it the answer?",
         "No. Only a reply without calls is. The text is kept in the list, the call is run, and the model is asked "
@@ -66,8 +67,8 @@ QUESTIONS = [
         "They cost a step and teach nothing. The model guesses, often the same thing again.", 2),
     Question(
         "validator", "Why not let Python's TypeError do the validating?",
-        "It comes when the function is already called, it looks like a bug of the tool, and a wrong type often raises "
-        "nothing at all: \"3\" * 2 is \"33\".",
+        "For a missing or unexpected argument it looks like a bug of the tool itself. A wrong type often raises "
+        "nothing at all: \"3\" * 2 is \"33\". And where it does raise, half of the tool's work may be done.",
         "Is a TypeError then never the tool's own?",
         "It can be. That is the point: after validation, a TypeError is the tool's own bug, and says so.", 2),
     Question(
@@ -95,8 +96,9 @@ QUESTIONS = [
     Question(
         "registry", "A tool raises. What does the model see?",
         "A text that starts with ERROR and names the tool, the type of the exception and its message.",
-        "Which exceptions would you let through?",
-        "Those the model cannot fix: a bug of the harness, a model service that is down, and a person's Ctrl-C.", 3),
+        "Which exceptions of a tool would you let through?",
+        "A person's Ctrl-C, because it is meant for the run and not for the call. All others become text, even a "
+        "sys.exit(): a tool must not be able to end the run.", 3),
     Question(
         "registry", "Why is the registry an allow-list?",
         "A name that is not registered cannot run, whatever the model writes. Nothing is looked up anywhere else.",
@@ -109,7 +111,8 @@ QUESTIONS = [
         "Nobody should be asked about a call that cannot run.", 3),
     Question(
         "registry", "What makes a good tool description?",
-        "One clear job, and when to use it. The model chooses by the description and nothing else.",
+        "One clear job, and when to use it. The model sees the name, the description and the parameters, and nothing "
+        "else, so all three have to speak for themselves.",
         "And a good result?",
         "Short and relevant. Every token of it is sent again with each later step.", 3),
     Question(
@@ -220,12 +223,12 @@ QUESTIONS = [
         "Let the tool write into a list when it is called, and assert that the list is empty. The error text alone "
         "proves nothing.",
         "Why not a mock?",
-        "A real function with a log tests the whole path: name, validation, call. A mock tests that you called a "
-        "mock.", 3),
+        "A real function with a log goes the whole way: name, validation, call. If the registry itself is replaced "
+        "by a mock, the checks that should have stopped the call are never run.", 3),
     Question(
         "testing", "How would you know that the agent got better?",
-        "An evaluation set: outcome, so success rate, and path: right tools, order, steps, cost. Every failure found "
-        "becomes a new task.",
+        "By the same tasks before and after, each run several times, because one run is partly luck. Compare success "
+        "rates, and then steps and cost. A difference smaller than that between two runs of the same agent is noise.",
         "Ten steps, each right with 95%. How many runs are right?",
         "0.95 to the tenth, 60%. With twenty steps 36%. So shorten the path, or check on the way.", 5),
     Question(
@@ -270,6 +273,34 @@ QUESTIONS = [
         "calls.",
         "What if one of them fails?",
         "It gets its own error text; the other keeps its result.", 5),
+    Question(
+        "production", "The message list does not fit into the context window any more. What do you drop?",
+        "The oldest steps, each whole: a reply with all its calls, and their results. The system message, the task and "
+        "the latest steps stay. A summary may stand for what was dropped.",
+        "Why not drop the longest message?",
+        "If it is a result, its call has none any more, and providers refuse the list. Shorten the text of that "
+        "result, or drop the reply and all its results together.", 7),
+    Question(
+        "production", "The answer has to be JSON of a given shape. How do you get it?",
+        "Ask for it with the provider's structured output, or with a tool named answer whose parameters are the shape. "
+        "Then validate it, as you validate arguments.",
+        "It does not fit the shape. And now?",
+        "Show the model what is wrong, as with a bad call, and ask again; after a fixed number of tries the run ends "
+        "with a status of its own. The right shape says nothing of the right content.", 2),
+    Question(
+        "production", "How does streaming change the loop?",
+        "It does not. The adapter shows text as it arrives and gathers the pieces of each call; the loop gets one whole "
+        "reply. No call runs before its arguments are complete.",
+        "The stream breaks off in the middle. What do you keep?",
+        "Nothing of that reply in the list, for its calls may be cut off. What was shown to a person is marked as "
+        "broken off, and the model is asked again with the same list.", 10),
+    Question(
+        "production", "What should an agent remember from one run to the next?",
+        "Little, and on purpose: facts that were checked, written by a tool into a store, with their source and date. "
+        "A later run reads them by a tool, or gets them in its first message.",
+        "Why not keep all old messages?",
+        "They are paid for at every step, old mistakes are read as facts, and one user's data turn up in the run of "
+        "another.", 9),
     Question(
         "production", "When would you not build an agent?",
         "When the steps can be written down, a workflow is cheaper, faster and easier to test. Nor when mistakes "

@@ -62,10 +62,26 @@ def test_an_interview_is_played_from_the_first_part_to_the_saved_page(notebook, 
     choose(page, "tick-5", "weak")
     wait_for(page, "page", "One of the two limits")
     press(page, "more")
-    wait_for(page, "answer", "It comes when the function is already called")
+    wait_for(page, "answer", "What is wrong, where, and what was expected")
     press(page, "save")
     wait_for(page, "saved", "my_interview_result.html")
     assert "05_exits.ipynb" in (folder / "my_interview_result.html").read_text(encoding="utf-8")
+
+
+def test_beside_an_open_file_the_brief_wraps_and_only_code_scrolls_sideways(notebook, lab):
+    page, folder = notebook(*INTERVIEW, width=720), lab[2]
+    (folder / "my_interview.py").write_text(PLAIN, encoding="utf-8")
+    for number in range(1, 7):
+        press(page, "next")
+        wait_for(page, "asked", f"{number}. ")
+    press(page, "checks")
+    wait_for(page, "headline", "110 hold")
+    wide = """() => [...document.querySelectorAll('.ll-view, .ll-view *')].filter(
+        e => e.tagName !== 'PRE' && e.clientWidth && e.scrollWidth > e.clientWidth + 1).map(e => e.className)"""
+    assert page.evaluate(wide) == []
+    code = "() => Math.max(...[...document.querySelectorAll('.ll-asked pre')].map(e => e.scrollWidth - e.clientWidth))"
+    page.evaluate("document.querySelectorAll('.ll-asked details').forEach(fold => fold.open = true)")
+    assert page.evaluate(code) > 0 and page.evaluate(wide) == []
 
 
 @themes
