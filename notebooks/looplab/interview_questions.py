@@ -289,8 +289,8 @@ QUESTIONS = [
         "with a status of its own. The right shape says nothing of the right content.", 2),
     Question(
         "production", "How does streaming change the loop?",
-        "It does not. The adapter shows text as it arrives and gathers the pieces of each call; the loop gets one whole "
-        "reply. No call runs before its arguments are complete.",
+        "It does not. The adapter shows text as it arrives and gathers the pieces of each call; the loop gets one "
+        "whole reply. No call runs before its arguments are complete.",
         "The stream breaks off in the middle. What do you keep?",
         "Nothing of that reply in the list, for its calls may be cut off. What was shown to a person is marked as "
         "broken off, and the model is asked again with the same list.", 10),
