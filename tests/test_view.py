@@ -74,6 +74,15 @@ def test_only_the_word_error_has_the_colour_of_an_error():
     assert "tool<span" in view.message_row(MESSAGES[3])
 
 
+def test_of_a_long_message_list_the_last_are_listed_and_how_many_came_before():
+    whole = view.message_list(MESSAGES, new={4}, seen=3)
+    assert view.message_list(MESSAGES, new={4}, seen=3, most=len(MESSAGES)) == whole
+    first, *listed = view.message_list(MESSAGES, new={4}, seen=3, most=2).split("<li")[1:]
+    assert first == f' class="ll-empty">{len(MESSAGES) - 2} earlier messages</li>'
+    assert listed == whole.split("<li")[-len(listed):] and sum(' class="ll-m' in row for row in listed) == 2
+
+
+
 def test_the_row_of_the_exit_is_no_message():
     markup = view.message_list(MESSAGES, end=("done", "after 2 steps"))
     assert markup.count('<li class="ll-m') == len(MESSAGES) + 1

@@ -27,6 +27,7 @@ from looplab.view import (Bench, Block, area, button, column, columns, controls,
 WHOLE, PAGE, SHARED = 30, 25, 5  # rows of code shown whole; else rows of a page, and rows it shares with the next
 WIDTH = 71  # characters in a row of code
 LINE = 19  # the height of a row in pixels
+MOST = 30  # messages that are listed at a frame; a frame before them shows the others
 SECONDS = 1.0  # for which Play shows a frame
 STATUSES = {"done", "step_limit", "token_budget", "interrupted", "truncated", "refused", "empty_reply"}
 
@@ -279,8 +280,8 @@ def names_of(recording: Recording) -> list[str]:
 
 
 def list_html(state: State, height: int) -> str:
-    """Return the message list."""
-    return message_list(state.messages, state.new, state.seen, state.end, height=height)
+    """Return the message list; of a long one, the end."""
+    return message_list(state.messages, state.new, state.seen, state.end, height=height, most=MOST)
 
 
 def meter_html(state: State) -> str:

@@ -169,17 +169,24 @@ def _row(kind: str, observes: str, content: str, calls: tuple[tuple[str, str], .
 
 
 def message_list(messages: Sequence[Any], new: Collection[int] = (), seen: int = 0,
-                 end: tuple[str, str] | None = None, label: str = "message list", height: int = 475) -> str:
+                 end: tuple[str, str] | None = None, label: str = "message list", height: int = 475,
+                 most: int | None = None) -> str:
     """Return the message list, with a head before each reply's step, in an area that scrolls to its end.
 
     The messages at the indexes in `new` are lit. The first `seen` carry the model's rule: it is shown them.
     `end` is a status and what follows it, for the row of the exit, which is no message. `height` is in pixels.
+    Of more than `most` messages, only the last are listed, and how many came before.
     """
-    rows, step = [], 0
+    rows, step, first = [], 0, max(0, len(messages) - most) if most else 0
+    if first:
+        rows.append(f'<li class="ll-empty">{plural(first, "earlier message")}</li>')
     for i, message in enumerate(messages):
         shown = " ll-seen" if i < seen else ""
-        if message.get("role") == "assistant":
-            step += 1
+        is_reply = message.get("role") == "assistant"
+        step += is_reply
+        if i < first:
+            continue
+        if is_reply:
             rows.append(f'<li class="ll-stephead{shown}">step {step}</li>')
         rows.append(message_row(message, " ll-new" if i in new else shown))
     if not messages:
