@@ -107,13 +107,14 @@ def test_each_control_does_its_work_by_a_key_and_no_key_reaches_the_notebook(boo
             for key in HARM + MOVES[kind in ("button", "select"):]:
                 page.keyboard.press(key)
             page.evaluate(SETTLED)
+            assert page.evaluate(CELLS) == cells, f"a key harmed the notebook, at {name}"
             page.evaluate(CONTROLS)
         part = page.evaluate(FOCUS, name)
         before = page.evaluate(STATE, name)
         page.keyboard.press("ArrowLeft" if part["isAtEnd"] else WORK.get(kind, "1"))
         idle += [name] * (not part["isWhole"] and not page.evaluate(CHANGES, [name, before]))
         page.evaluate(SETTLED)
-        assert (page.evaluate(CELLS), page.evaluate(SELECTED)) == (cells, selected), f"a key harmed, at {name}"
+        assert (page.evaluate(CELLS), page.evaluate(SELECTED)) == (cells, selected), f"a key went on, at {name}"
         assert page.locator(".jp-Dialog").count() == 0, f"a key opened a dialog, at {name}"
         kinds.add(kind)
         used.add(name)
