@@ -1,4 +1,4 @@
-"""What a reader has done in the bug clinic: a chart for each case, kept in a file beside the notebooks."""
+"""What a reader has done in the bug clinic: a chart for each case, kept in a file beside the notebook."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from agentloop import Json
 
-FILE = Path(__file__).parents[1] / "my_clinic.json"  # the reader's own; delete it to begin again
+FILE = Path.cwd() / "my_clinic.json"  # the reader's own, where the notebook is; delete it to begin again
 STEPS = ("diagnosed", "located", "caught")
 
 

@@ -122,7 +122,7 @@ def listing_html(section: Section, lit: Set[int], at: int) -> str:
         now = f' class="{names}"' * bool(names) + ' aria-current="true"' * (number in lit)
         rows.append(f"<li{now}><span>{number}</span><span>{escape(line)}</span></li>")
     label = escape(f"section {section.title} of the broken file")
-    region = f'class="ll-lines ll-jump" tabindex="0" role="region" aria-label="{label}" style="--ll-h:{LISTING}px"'
+    region = f'class="ll-lines ll-listing" tabindex="0" role="region" aria-label="{label}" style="--ll-h:{LISTING}px"'
     return f"<div {region}><ol>{''.join(rows)}</ol></div>"
 
 
@@ -175,7 +175,7 @@ def level_rows(level: int, kept: dict[int, Chart]) -> list[list[str]]:
 def level_html(level: int, kept: dict[int, Chart], unsaved: bool) -> str:
     """Return the table of a level, and where it is kept."""
     where = f"{FILE.name} cannot be written here, so this lasts as long as the kernel." if unsaved else (
-        f"Kept in notebooks/{FILE.name}; delete that file, and run the cell again, to begin anew.")
+        f"Kept in {FILE.name}, beside the notebook. To begin anew, delete that file, and run the cell again.")
     table = f'<div class="ll-words">{view.table(level_rows(level, kept))}</div>'
     return f'<p class="ll-label">Level {level}, and how you did it</p>{table}{view.note(where)}'
 

@@ -14,13 +14,7 @@ from looplab import mock_interview
 interview = mock_interview(45, seed=1, folder=Path("."))
 interview"""
 INTERVIEW = [ROOM, "interview.rubric()", "interview.ask_aloud()", "interview.result()"]
-OPEN = """from pathlib import Path
-from looplab import bug_clinic, charts
-
-charts.FILE = Path("my_clinic.json").absolute()
-clinic = bug_clinic(2)
-clinic"""
-CLINIC = [OPEN,
+CLINIC = ["from looplab import bug_clinic\nclinic = bug_clinic(2)\nclinic",
           "def test(agentloop):\n    assert ...\n\n\nclinic.judge(test)"]
 themes = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 
@@ -106,6 +100,15 @@ def test_a_case_is_diagnosed_and_located(notebook, lab, dark):
     at = "document.querySelector('.t-listing .ll-at').getBoundingClientRect()"
     region = "document.querySelector('.t-listing .ll-lines').getBoundingClientRect()"
     page.wait_for_function(f"() => {at}.top > {region}.top && {at}.bottom < {region}.bottom")
+    whole = "region => [...region.querySelectorAll('li')].some(row => row.offsetTop - region.scrollTop === %s)"
+    assert page.locator(".t-listing .ll-lines").evaluate(whole % "region.offsetTop")  # no line is cut at the top
+    choose(page, "case", "5")
+    wait_for(page, "say", "Case 5.")
+    assert page.locator(".t-run .ll-msgs").evaluate("region => region.scrollTop") == 0  # it begins with its first row
+    assert page.locator(".t-words textarea").input_value() == "" and not page.locator(".t-listing .ll-now").count()
+    choose(page, "case", "3")
+    wait_for(page, "progress", "This case: diagnosed and located.")
+    assert page.locator(".t-line input").input_value() == number
 
 
 @themes
