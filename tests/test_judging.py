@@ -110,6 +110,18 @@ def test_why_a_file_does_not_load_is_its_kind_and_line_whatever_python_says(mess
     assert judging.why_not_loaded(message) == why
 
 
+@pytest.mark.parametrize(("message", "words"), [
+    ("importing my_agentloop.py: it raised SyntaxError: expected ':' (my_agentloop.py, line 26)", "expected ':'"),
+    ("importing my agent loop.py: it raised KeyError: 'x (line 2)' (line 3)", "'x (line 2)'"),
+    ("importing my_agentloop.py: it raised ValueError: two\nlines", "two\nlines"),
+    ("importing my_agentloop.py: it raised ValueError: ", ""),
+    ("importing my_agentloop.py: it called sys.exit (line 2)", ""),
+    ("tried:     importing it\nexpected:  a result\ncame back: it raised NameError: x (line 3)", ""),
+])
+def test_what_python_says_of_a_file_that_does_not_load_is_told_without_the_place(message: str, words: str) -> None:
+    assert judging.python_says(message) == words
+
+
 def test_only_a_file_that_does_not_load_is_said_not_to(mine: Path, faulty: Verdict) -> None:
     mine.write_text("\n\nx = (", encoding="utf-8")
     assert judge(mine, stage=1).not_loaded == "SyntaxError, line 3"

@@ -137,7 +137,7 @@ ALSO_ASKED = {
         AlsoAsked("names that are no text", "The model sends a list where the name should be, and execute raises. What "
                   "else can come in there?", 3, raises_at_a_name_that_is_no_text),
         AlsoAsked("schema keywords that are not checked", "You take a schema with enum and check nothing of it. What "
-                  "does the model believe?", 3, promises_what_it_does_not_check)),
+                  "does the model believe?", 2, promises_what_it_does_not_check)),
     "loop": (
         AlsoAsked("ids that are given twice", "Two calls came with the same id, and so did their results. Whose is "
                   "whose?", 4, lets_two_calls_share_an_id),),

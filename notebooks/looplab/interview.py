@@ -393,7 +393,8 @@ def headline(interview: Interview) -> str:
     if not interview.verdict.rows or interview.not_usable:
         return "Not judged: see the report."
     held, of = counted(interview)
-    return f"{held} of {of} hold{'; was it saved?' if interview.not_saved else ''}"
+    before = f" as of part {interview.judged}" if interview.judged and as_of(interview) else ""
+    return f"{held} of {of} hold{before}{'; was it saved?' if interview.not_saved else ''}"
 
 
 def as_of(interview: Interview) -> str:
