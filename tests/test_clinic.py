@@ -339,7 +339,7 @@ PASS_ON_BOTH = {
         "First of all, a registration was refused: SchemaError: tool 'look'",
     "registry = agentloop.ToolRegistry()\n"
     "    registry.register('look', 'Look.', {'type': 'object'}, lambda: seen)\n"
-    "    registry.execute('look', {})": "First of all, the function of look raised NameError",
+    "    registry.execute('look', {})": "First of all, the function of look raised an exception: NameError",
 }
 
 
@@ -349,12 +349,17 @@ def test_a_test_that_passes_on_both_loops_is_told_what_may_be_amiss(body):
     assert f"gets away with it. {PASS_ON_BOTH[body]}" in text
 
 
+def test_what_fails_first_is_told_once():
+    body = "agentloop.ToolRegistry().register('look', 'Look.', {'type': 'array'}, print)"
+    assert judge_test(1, cell(f"def test(agentloop):\n    {body}")).text.count("SchemaError: tool 'look'") == 1
+
+
 def test_a_test_that_fails_on_ours_for_a_missing_name_in_a_tool_is_told_the_name_first():
     body = """def test(agentloop):
     registry = agentloop.ToolRegistry()
     registry.register("look", "Look.", {"type": "object"}, lambda: seen)
     assert registry.execute("look", {}) == "1\""""
-    assert "First of all, the function of look raised NameError" in judge_test(1, cell(body)).text
+    assert "First of all, the function of look raised an exception: NameError" in judge_test(1, cell(body)).text
 
 
 @pytest.mark.parametrize("line", ["class Lost(Exception): ...", "def nothing(): ..."])
@@ -494,6 +499,14 @@ def test_what_was_done_at_a_case_is_there_again_in_a_new_bench_and_in_another_ke
     assert "Your test</p>" in again._areas["verdict"].value and "Our test</p>" in again._areas["verdict"].value
     kept.unlink()
     assert bug_clinic(4).done == {step: set() for step in charts.STEPS}
+
+
+def test_what_is_chosen_and_half_written_is_there_again_before_any_button_is_pressed():
+    bench = bug_clinic(4)
+    bench.options.value, bench.words.value, bench.line.value = bench.fault.misses[0], "It looks", 480
+    again = bug_clinic(4)
+    assert (again.options.value, again.words.value, again.line.value) == (bench.fault.misses[0], "It looks", 480)
+    assert again.done == {step: set() for step in charts.STEPS}
 
 
 def test_the_table_of_a_level_says_how_each_case_was_done():

@@ -122,10 +122,11 @@ def try_on_both(broken: str, job: Json, outside: bool) -> tuple[bool, str, str]:
 def try_on(text: str, job: Json) -> Json:
     """Return what came of a test on a loop; where its process did not tell, how that ended."""
     events, ended = SANDBOX.run("looplab.faults:try_test", {"text": text} | job)
-    on = [event["on"] for event in events if "on" in event]
-    outcome = {"on": on[-1] if on else "the cell", "ended": ended, "printed": "", "used": True, "reasons": []}
-    if "failed" in events[-1:][0] if events else False:
-        return outcome | events[-1]
+    outcome: Json = {"on": "the cell", "ended": ended, "printed": "", "used": True, "reasons": []}
+    for event in events:
+        outcome |= event
+    if "failed" in outcome:
+        return outcome
     became = "ended the process, or used up its memory"
     if ended == "stopped":
         became = f"was still running after {sandbox.SECONDS:.0f} seconds and was stopped"
@@ -160,7 +161,7 @@ def why(outcome: Json, outside: bool) -> str:
 
 def first_reason(outcome: Json, told: str) -> str:
     """Name the first thing that failed under the test, unless that was told."""
-    reasons = [reason for reason in outcome["reasons"] if reason not in told]
+    reasons = [f"{what}: {error}" for what, error in outcome["reasons"] if error not in told]
     return f" First of all, {reasons[0]}." if reasons else ""
 
 

@@ -136,7 +136,7 @@ def located_text(fault: Fault, line: int) -> str:
         return f"That is it: lines are missing between {first} and {last}, in {place_of(fault)[0]}."
     if line in wrong:
         return f"That is it: line {line}, in {place_of(fault)[0]}."
-    if lines[line - 1].strip().startswith(fault.alike or ("\n",)):
+    if lines[line - 1].strip().startswith(fault.alike):
         return f"Line {line} could do it, by what the run shows; but it is as it should be. What works with it?"
     close = " You are close." if {line - 1, line + 1} & wrong else ""
     if not any(line in section.numbers for section in sections_of(broken_text(fault))):
@@ -389,6 +389,7 @@ class ClinicBench(Bench):
         if not self._showing:
             chart = self.chart
             chart.choice, chart.words, chart.line = self.options.value or "", self.words.value, self.line.value
+            charts.keep_charts()
 
     @guarded
     def _picked_section(self, change: Any) -> None:

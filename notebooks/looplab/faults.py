@@ -623,9 +623,9 @@ class Watched(ModuleType):
         return super().__getattribute__(name)
 
 
-def note_failures(loop: Any) -> list[str]:
+def note_failures(loop: Any) -> list[tuple[str, str]]:
     """Let the registries of a loop note what fails under a test without a sign: refused tools, and missing names."""
-    noted: list[str] = []
+    noted: list[tuple[str, str]] = []
 
     class Registry(loop.ToolRegistry):  # type: ignore[misc, name-defined]
         def register(self, name: Any, description: Any, parameters: Any, fn: Any) -> None:
@@ -634,13 +634,13 @@ def note_failures(loop: Any) -> list[str]:
                 try:
                     return fn(**args)
                 except NameError as error:
-                    noted.append(f"the function of {name} raised {describe(error)}")
+                    noted.append((f"the function of {name} raised an exception", describe(error)))
                     raise
 
             try:
                 super().register(name, description, parameters, named if isinstance(fn, FunctionType) else fn)
             except loop.SchemaError as error:
-                noted.append(f"a registration was refused: {describe(error)}")
+                noted.append(("a registration was refused", describe(error)))
                 raise
 
     loop.ToolRegistry = Registry
