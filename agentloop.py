@@ -1385,8 +1385,8 @@ def check_key(client: Any) -> None:
 UNSENDABLE = r"""header value:? b?['"]|UnicodeEncodeError\('(?!utf-8)"""  # and then the header
 
 
-def quotes_key(error: BaseException) -> bool:
-    """Say whether an exception, or one that it came from, quotes a header that could not be sent, or a key that was.
+def quoted_key(error: BaseException) -> str:
+    """Say what key an exception, or one that it came from, quotes: one that was sent, or one that cannot be; or "".
 
     Keys are in the secret headers of its request; less than 8 letters are none, for local servers take any word.
     """
@@ -1399,7 +1399,9 @@ def quotes_key(error: BaseException) -> bool:
             secrets = " ".join(str(value) for name, value in headers.items() if re.search(SECRET, name))
             keys += re.findall(r"[\w.~+/=-]{8,}", secrets)
     said = " ".join(written(link, lambda e: f"{e!r} {e} {vars(e)}") for link in links)
-    return any(key in said for key in keys) or re.search(UNSENDABLE, said) is not None
+    if re.search(UNSENDABLE, said):
+        return "a key that cannot be sent: it holds white space, or a letter outside ASCII"
+    return "a key" if any(key in said for key in keys) else ""
 
 
 def without_keys(model: Model) -> Model:
@@ -1413,10 +1415,10 @@ def without_keys(model: Model) -> Model:
         try:
             return model(messages, specs)
         except Exception as error:
-            if not quotes_key(error):
+            if not (quoted := quoted_key(error)):
                 raise
             kind, status = type(error), getattr(error, "status_code", None)
-        said = f"{kind.__name__} is not shown, because it quotes a key; if that key holds a line end, strip it"
+        said = f"{kind.__name__}{f' (status {status})' if status else ''} is not shown, because it quotes {quoted}"
         hidden: Exception = kind.__new__(kind, said) if status else ValueError(said)  # its __init__ wants more
         vars(hidden)["status_code"] = status
         raise hidden
@@ -1609,8 +1611,9 @@ def bad_in_a_row(messages: list[Json]) -> int:
 def json_text_model(complete: Complete, max_bad: int = 3) -> Model:
     """Return a model made of `complete`, which is given messages of system, user and assistant and returns text.
 
-    So any model that writes text can call tools. After `max_bad` bad replies in a row the run ends with "bad_reply";
-    with a message of the user behind them, it can go on.
+    So any model that writes text can call tools. But a text says neither why it ended nor what it cost: a reply that
+    was cut off counts as a bad one, and tokens are estimated. After `max_bad` bad replies in a row the run ends with
+    "bad_reply"; with a message of the user behind them, it can go on.
     """
     if max_bad < 1:
         raise ValueError("max_bad must be at least 1")

@@ -11,14 +11,25 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from looplab.provider import KEY, PORT, Provider, Refusal, by_turn, in_order, serving
+from looplab.provider import KEY, PORT, Provider, Refusal, after_refusals, by_turn, in_order, read_statuses, serving
 from looplab.weave import NOTEBOOKS
 
-from agentloop import WEATHER_TASK, json_text_model, run_agent, weather_script, weather_world
+from agentloop import (
+    WEATHER_TASK,
+    anthropic_model,
+    json_text_model,
+    openai_model,
+    run_agent,
+    weather_script,
+    weather_world,
+    with_retries,
+)
 
 PAGE = NOTEBOOKS / "10_real_models.ipynb"
 LOCAL = r"http://127\.0\.0\.1:\d+"
@@ -51,6 +62,7 @@ def keys_are_in_the_environment(url: str, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(name, KEY)
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+    monkeypatch.setenv("ANTHROPIC_BEDROCK_MANTLE_BASE_URL", url)
     monkeypatch.setenv("ANTHROPIC_BEDROCK_BASE_URL", url)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
 
@@ -67,7 +79,7 @@ def clients_are_let_go() -> Iterator[None]:
 def test_the_page_shows_a_line_for_each_of_three_providers_and_three_servers() -> None:
     assert [re.findall(r"(\w+)\(", line) for line in MODELS] == [
         ["anthropic_model", "Anthropic"],
-        ["anthropic_model", "AnthropicBedrock"],
+        ["anthropic_model", "AnthropicBedrockMantle"],
         *[["openai_model", "OpenAI"]] * 4,
     ]
 
@@ -104,9 +116,11 @@ def test_the_retries_as_printed_wait_out_what_may_pass_with_either_package(
         package: str, made: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("anthropic"), pytest.importorskip("openai")
     slept: list[float] = []
-    lines = code_of("with-retries").replace("from anthropic", f"from {package}")
+    of_both = code_of("with-retries")
+    lines = "\n".join(line for line in of_both.splitlines() if "Error" not in line or "with_retries" in line
+                      or line.startswith(f"from {package} import"))
     without_waiting = lines.replace("with_retries(model,", "with_retries(model, sleep=slept.append, jitter=float,")
-    assert without_waiting.count("slept") == 1
+    assert without_waiting.count("slept") == 1 and of_both.count("import APIConnectionError") == 2
     provider = Provider(in_order([Refusal(429), Refusal(529), Refusal(500), *weather_script()]))
     with serving(provider) as address, ExitStack() as clients:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
@@ -116,7 +130,69 @@ def test_the_retries_as_printed_wait_out_what_may_pass_with_either_package(
         names["made"] = lambda client=names[made], **options: clients.enter_context(client(**options))
         exec(line.replace(f"{made}(", "made(") + without_waiting, names)
         result = run_agent(WEATHER_TASK, names["model"], weather_world()[0])
-    assert result.status == "done" and slept == [1, 2, 4]
+    assert result.status == "done" and slept == [5, 20, 60]
+
+
+def test_the_errors_of_the_other_package_catch_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    anthropic, openai = pytest.importorskip("anthropic"), pytest.importorskip("openai")
+    provider = Provider(in_order([Refusal(429), *weather_script()]))
+    others = (anthropic.RateLimitError, anthropic.InternalServerError, anthropic.APIConnectionError)
+    with serving(provider) as address, openai.OpenAI(base_url=f"{address}/v1", max_retries=0) as client:
+        model = with_retries(openai_model(client, "m"), on=others)
+        with pytest.raises(openai.RateLimitError):
+            run_agent(WEATHER_TASK, model, weather_world()[0])
+    assert len(provider.requests) == 1
+
+
+def test_a_client_that_may_retry_waits_as_long_as_retry_after_says_and_asks_again_at_408_and_409() -> None:
+    for package in ("anthropic", "openai"):
+        made = pytest.importorskip(package)
+        with (made.Anthropic if package == "anthropic" else made.OpenAI)() as client:
+            assert client._parse_retry_after_header({"retry-after": "7"}) == 7
+            answers = [SimpleNamespace(headers={}, status_code=status) for status in (408, 409, 429, 500, 529, 400)]
+            assert [client._should_retry(answer) for answer in answers] == [True] * 5 + [False]
+
+
+def test_what_a_missing_key_looks_like_is_what_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    anthropic, openai = pytest.importorskip("anthropic"), pytest.importorskip("openai")
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK"):
+        monkeypatch.delenv(name)
+    said = [re.escape(text) for text in re.findall(r"says `([^`]*)`", source_of("with-key"))]
+    with pytest.raises(openai.OpenAIError, match=said[0]):
+        openai.OpenAI()
+    with anthropic.Anthropic() as client, pytest.raises(TypeError, match=said[1]):
+        run_agent(WEATHER_TASK, anthropic_model(client, "m"), weather_world()[0])
+    if not find_spec("botocore"):
+        with anthropic.AnthropicBedrockMantle() as client, pytest.raises(ModuleNotFoundError, match="botocore"):
+            run_agent(WEATHER_TASK, anthropic_model(client, "m"), weather_world()[0])
+
+
+def test_the_older_client_for_bedrock_as_printed_answers_with_the_id_of_an_inference_profile() -> None:
+    anthropic = pytest.importorskip("anthropic")
+    line, profile = re.search(r"`(AnthropicBedrock\([^`]*)`.*`(us\.[^`]*)`", source_of("with-key")).groups()
+    with eval(line, vars(anthropic)) as client:
+        assert run_agent(WEATHER_TASK, anthropic_model(client, profile), weather_world()[0]).status == "done"
+
+
+def test_the_lines_for_a_model_that_knows_no_tools_run_after_the_imports_above(url: str) -> None:
+    pytest.importorskip("openai"), pytest.importorskip("anthropic")
+    names: dict[str, Any] = {}
+    exec(HEAD + re.sub(LOCAL, url, code_of("with-text")).replace('api_key="none"', f'api_key="{KEY}"'), names)
+    result = run_agent(WEATHER_TASK, names["model"], weather_world()[0])
+    assert (result.status, result.answer) == ("done", "It is 86.0 F in Pune.")
+
+
+def test_the_provider_started_as_the_page_says_shows_retries_and_a_cut_reply() -> None:
+    anthropic = pytest.importorskip("anthropic")
+    statuses, limit = re.search(r"`--first ([\d,]+)`.*`max_tokens=(\d+)`", source_of("on-this-machine")).groups()
+    provider = Provider(after_refusals(read_statuses(statuses), by_turn(weather_script())))
+    slept: list[float] = []
+    with serving(provider) as address, anthropic.Anthropic(base_url=address, max_retries=0) as client:
+        on = (anthropic.RateLimitError, anthropic.InternalServerError)
+        patient = with_retries(anthropic_model(client, "any"), on=on, sleep=slept.append, jitter=float)
+        assert run_agent(WEATHER_TASK, patient, weather_world()[0]).status == "done" and slept == [1, 2]
+        short = anthropic_model(client, "any", max_tokens=int(limit))
+        assert run_agent(WEATHER_TASK, short, weather_world()[0]).status == "truncated"
 
 
 def test_the_line_for_a_model_that_only_writes_text_runs_with_a_real_client(url: str) -> None:

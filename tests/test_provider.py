@@ -31,6 +31,7 @@ from looplab.provider import (
 
 from agentloop import JSON_RULES, ModelReply, Usage, asks, call, final, weather_script
 
+CLIENTS = ["Anthropic", "AnthropicBedrockMantle", "AnthropicBedrock", "OpenAI"]
 BEARER = {"authorization": f"Bearer {KEY}"}
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -378,18 +379,96 @@ def test_the_client_without_a_network_raises_what_is_refused_and_has_attributes(
 def test_the_command_serves_the_weather_task_and_prints_the_lines_to_paste():
     folder = Path(__file__).parents[1]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(folder / "notebooks")])}
-    command = [sys.executable, "-m", "looplab.provider", "--port", "0"]
+    command = [sys.executable, "-m", "looplab.provider", "--port", "0", "--first", "429,529"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, encoding="utf-8") as process:
         try:
-            printed = [process.stdout.readline() for _ in range(5)]
-            url = re.search(r"http://127\.0\.0\.1:\d+", printed[2])[0]
-            assert "AnthropicBedrock(" in printed[3] and f'OpenAI(base_url="{url}/v1"' in printed[4]
+            printed = [process.stdout.readline() for _ in range(9)]
+            assert "one script, the weather task, whatever it is asked" in printed[0]
+            assert "takes any name of a model" in printed[1]
+            url = re.search(r"http://127\.0\.0\.1:\d+", printed[3])[0]
+            assert [line.partition("(")[0] for line in printed[3:7]] == CLIENTS
+            assert f'OpenAI(base_url="{url}/v1"' in printed[6] and printed[8] == "The requests:\n"
             first = changed(OPENAI, "messages", OPENAI["messages"][:2])
-            assert "I will look up Pune first." in json.dumps(post(f"{url}/v1/chat/completions", first)[1])
+            said = [post(f"{url}/v1/chat/completions?key=zq-secret", first) for _ in range(3)]
+            assert [status for status, _ in said] == [429, 529, 200] and "I will look up Pune" in json.dumps(said[2])
+            requests = [process.stdout.readline() for _ in range(3)]
+            assert requests == [f"POST /v1/chat/completions {status}\n" for status in (429, 529, 200)]
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 0
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("text", ["", "many", "429,", "200", "600", "-429"])
+def test_a_first_status_that_is_none_of_an_error_is_a_sentence(capsys, text):
+    assert main([f"--first={text}"]) == 1
+    assert capsys.readouterr().out.startswith("--first takes statuses from 400 to 599, like 429,529")
+
+
+@pytest.mark.parametrize(("path", "limit", "status", "reason"), [
+    ("/v1/messages", "max_tokens", "max_tokens", "end_turn"),
+    ("/v1/chat/completions", "max_tokens", "length", "stop"),
+    ("/v1/chat/completions", "max_completion_tokens", "length", "stop"),
+])
+def test_a_reply_longer_than_the_limit_is_cut_with_the_stop_reason_of_the_format(served, path, limit, status, reason):
+    provider, url = served
+    provider.answer = lambda body: final("It is 86.0 F in Pune.")
+    request = ANTHROPIC if path == "/v1/messages" else OPENAI
+    cut, whole = (json.dumps(post(url + path, changed(request, limit, n))[1]) for n in (2, 20))
+    assert '"It is 86"' in cut and f'_reason": "{status}"' in cut
+    assert '"It is 86.0 F in Pune."' in whole and f'_reason": "{reason}"' in whole
+
+
+def test_of_a_reply_that_is_cut_the_calls_that_are_whole_stay(served):
+    provider, url = served
+    provider.answer = lambda body: asks(call("c1", "t", x=1), call("c2", "t", y="z" * 400), text="I look.")
+    answer = post(f"{url}/v1/messages", changed(ANTHROPIC, "max_tokens", 60))[1]
+    assert [block["type"] for block in answer["content"]] == ["text", "tool_use"]
+    assert answer["stop_reason"] == "max_tokens" and answer["usage"]["output_tokens"] <= 60
+
+
+def test_a_reply_in_json_text_is_cut_as_text(served):
+    provider, url = served
+    provider.answer = lambda body: final("It is 86.0 F in Pune.")
+    request = {"model": "m", "max_tokens": 3, "messages": [{"role": "user", "content": JSON_RULES}]}
+    choice = post(f"{url}/v1/chat/completions", request)[1]["choices"][0]
+    assert choice["message"]["content"] == '{"final": "I' and choice["finish_reason"] == "length"
+
+
+def test_a_limit_that_is_no_number_is_refused():
+    for limit in ("many", 0, True):
+        assert "max_completion_tokens" in openai_refusal(changed(OPENAI, "max_completion_tokens", limit))
+    assert openai_refusal(changed(OPENAI, "max_tokens", None)) is None
+
+
+@pytest.mark.parametrize("path", ["/v1/v1/messages", "/messages", "/chat/completions", "/v1/responses", "/v1/models"])
+def test_a_wrong_address_says_which_there_are(served, path):
+    _, url = served
+    status, answer = post(url + path, OPENAI)
+    assert status == 404 and (answer.get("type") == "error") is path.endswith("/messages")
+    said = answer["error"]["message"]
+    assert all(part in said for part in ("/v1/messages", "/v1/chat/completions", "base_url", "AnthropicBedrock"))
+
+
+def test_a_browser_is_told_in_a_plain_sentence_what_it_is(served):
+    _, url = served
+    with urllib.request.urlopen(f"{url}/") as answer:
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        assert answer.read().decode("utf-8").startswith("A provider on this machine. It plays one script")
+    with pytest.raises(urllib.error.HTTPError, match="404") as caught:
+        urllib.request.urlopen(f"{url}/v1/models")
+    with caught.value as answer:
+        assert "/v1/messages" in answer.read().decode("utf-8")
+
+
+def test_each_request_is_told_by_its_method_path_and_status_and_without_the_key():
+    told: list[str] = []
+    with serving(Provider(by_turn([final("30")])), log=told.append) as url:
+        post(f"{url}/v1/messages?beta=true", changed(ANTHROPIC, "messages", ANTHROPIC["messages"][:1]))
+        post(f"{url}/v1/messages", {}, {"x-api-key": "zq-secret"})
+        post(f"{url}/nowhere?key=zq-secret", {})
+        urllib.request.urlopen(f"{url}/").close()
+    assert told == ["POST /v1/messages 200", "POST /v1/messages 401", "POST /nowhere 404", "GET / 200"]
 
 
 def test_a_port_that_is_taken_is_a_sentence(capsys):

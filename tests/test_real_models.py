@@ -506,8 +506,12 @@ QUOTING = {
 @pytest.mark.parametrize("quoting", list(QUOTING))
 def test_an_exception_that_quotes_a_key_is_not_shown_wherever_it_does(kind, quoting):
     error = QUOTING[quoting]()
-    with pytest.raises(Exception, match=f"{type(error).__name__} is not shown, because it quotes a key") as caught:
+    status = " (status 401)" if isinstance(error, AnswerError) else ""
+    unsendable = ": it holds white space, or a letter outside ASCII"
+    with pytest.raises(Exception, match="because it quotes a key") as caught:
         run(model_that_raises(kind, error))
+    assert str(caught.value).startswith(f"{type(error).__name__}{status} is not shown, because it quotes a key")
+    assert (unsendable in str(caught.value)) is (", of a header" in quoting)
     assert vars(caught.value)["result"].status == "interrupted"
     for link in chain_of(caught.value):
         shown = f"{link!r} {link} {link.args} {vars(link)}"
@@ -687,6 +691,19 @@ def test_a_list_of_any_other_model_can_be_shown_as_json_text():
     assert system["role"] == "system" and JSON_RULES in system["content"]
     assert [turn["content"] for turn in turns] == [
         "go", f'Two.\n{{"tool": "t", "args": {{}}}}\n{ACT}', "1\n2", '{"final": "ok"}', "and?"]
+
+
+def test_a_complete_that_returns_text_alone_loses_the_stop_reason_and_the_usage():
+    whole = from_json_text('{"tool": "get_weather", "args": {"city": "Pune"}}')
+    cut = from_json_text('{"tool": "get_weather", "args": {"ci')
+    assert whole.usage is None and not whole.stop_reason and not whole.tool_calls[0].error
+    assert cut.usage is None and not cut.stop_reason and cut.tool_calls[0].error == BAD_REPLY
+
+
+def test_json_text_never_sees_the_client_so_only_its_errors_are_looked_at():
+    model = model_that_raises(JSON_TEXT, ValueError(ILLEGAL))  # made without a word
+    with pytest.raises(ValueError, match="quotes a key that cannot be sent"):
+        model([user("go")], [])
 
 
 def test_max_bad_replies_in_a_row_end_the_run_and_all_of_them_are_in_the_list():

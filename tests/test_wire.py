@@ -14,6 +14,7 @@ from looplab.provider import KEY, Provider, Refusal, in_order, serving
 from support import run
 
 from agentloop import (
+    WEATHER_TASK,
     Trace,
     Usage,
     anthropic_model,
@@ -29,11 +30,13 @@ NEEDED = "the clients of the providers are not installed: pip install -e '.[wire
 anthropic = pytest.importorskip("anthropic", reason=NEEDED)
 openai = pytest.importorskip("openai", reason=NEEDED)
 
+MANTLE = "anthropic, at Bedrock's newer address"
 WRONG_KEY = "sk-not-the-key-0123456789"
 CLIENTS: dict[str, Callable[[str, str], Any]] = {
     ANTHROPIC: lambda url, key: anthropic.Anthropic(base_url=url, api_key=key, max_retries=0),
     BEDROCK: lambda url, key: anthropic.AnthropicBedrock(
         base_url=url, api_key=key, aws_region="us-east-1", max_retries=0),
+    MANTLE: lambda url, key: anthropic.AnthropicBedrockMantle(base_url=url, api_key=key, max_retries=0),
     OPENAI: lambda url, key: openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0),
 }
 CLIENTS[JSON_TEXT] = CLIENTS[OPENAI]
@@ -228,6 +231,26 @@ def test_a_key_that_the_provider_quotes_is_in_no_exception_and_the_status_stays(
         run(patient)
     assert caught.value.status_code == 429 and slept == [1, 2]
     assert KEY not in "".join([*traceback.format_exception(caught.value), str(vars(caught.value))])
+
+
+def test_the_newer_client_for_bedrock_speaks_the_format_of_anthropic_with_the_bare_id(
+        provider: Provider, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    assert anthropic.AnthropicBedrockMantle(api_key="k").base_url.host == "bedrock-mantle.us-east-1.api.aws"
+    provider.requests.clear()
+    provider.answer = in_order(weather_script())
+    with CLIENTS[MANTLE](url, KEY) as client:
+        model = anthropic_model(client, "anthropic.claude-sonnet-5")
+        assert run_agent(WEATHER_TASK, model, weather_world()[0]).answer == "It is 86.0 F in Pune."
+    assert {request["model"] for request in provider.requests} == {"anthropic.claude-sonnet-5"}
+
+
+def test_a_wrong_address_is_told_by_the_clients(url: str) -> None:
+    for wrong in (anthropic.Anthropic(base_url=f"{url}/v1", api_key=KEY, max_retries=0),
+                  openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)):
+        make = openai_model if isinstance(wrong, openai.OpenAI) else anthropic_model
+        with wrong, pytest.raises((anthropic.NotFoundError, openai.NotFoundError), match="whose base_url does"):
+            run(make(wrong, "m"))
 
 
 def test_a_key_that_a_function_makes_is_used(provider: Provider, url: str) -> None:

@@ -136,6 +136,7 @@ def test_every_message_has_a_place_where_its_content_stands_unless_it_says_nothi
         assert bool(places) or silent
         if places and "line" not in place_text(places):
             path = re.sub(r"^(\w+)", r"['\1']", place_text(places)).replace(".content", "['content']")
+            path = path.removeprefix("['messages']") if provider == "JSON text" else path
             found = repr(eval(f"request{path}", {"request": request}))
             assert all(line in found for line in message["content"].splitlines()), f"message {i} at {path}"
 
@@ -171,7 +172,7 @@ def test_the_sentence_says_what_becomes_of_the_chosen_message_and_where() -> Non
     said: dict[tuple[str, int], str] = {}
     for provider in PROVIDERS:
         viewer.provider.value = provider
-        for chosen in (0, 4, SPECS):
+        for chosen in (0, 2, 4, 5, SPECS):
             viewer.choose(chosen)
             said[provider, chosen] = str(viewer.twin()[0])
     assert said["Anthropic", 0] == "Anthropic: Message 0 is no message there: it is a field of its own: system."
@@ -180,9 +181,39 @@ def test_the_sentence_says_what_becomes_of_the_chosen_message_and_where() -> Non
         "beside 1 other message: messages[2].content[1]."
     )
     assert said["OpenAI", 4].endswith("only its text says that it is an error: messages[4].")
-    assert said["JSON text", 4].endswith("no role tool, beside 1 other message: [3].content, line 2.")
-    assert said["JSON text", 0].endswith("rules and tools follow in it: [0].content, line 1.")
-    assert said["JSON text", SPECS].endswith("the model knows of no tools: [0].content, lines 2 to 7.")
+    assert said["Anthropic", 2].endswith("with 3 blocks: text, tool_use, tool_use: messages[1].")
+    assert said["Anthropic", 5].endswith("with 1 block: tool_use: messages[3].")
+    assert said["OpenAI", 5].endswith("calls holds a function, with the arguments as JSON text: messages[5].")
+    assert said["OpenAI", SPECS].endswith("are the tools: each spec is called the function of its tool: tools.")
+    assert said["JSON text", 4].endswith("no role tool, beside 1 other message: messages[3].content, line 2.")
+    assert said["JSON text", 0].endswith("before the rules and the tools: messages[0].content, line 1.")
+    assert said["JSON text", SPECS].endswith("the model knows of no tools: messages[0].content, lines 6 to 7.")
+
+
+def test_a_reply_without_a_call_is_said_to_be_none_that_holds_calls() -> None:
+    viewer = wire_viewer([*two_cities(), {"role": "assistant", "content": "86.0 F.", "tool_calls": []}], SPEC_LIST)
+    viewer.choose(7)
+    assert viewer.twin()[0] == "Anthropic: Message 7 is a turn of the assistant with 1 block: text: messages[5]."
+    viewer.provider.value = "OpenAI"
+    assert viewer.twin()[0] == "OpenAI: Message 7 is a message, as it is here: messages[7]."
+
+
+def test_the_rules_of_json_text_are_nobodys_and_the_lines_of_the_tools_are_the_specs() -> None:
+    rows = wire(two_cities(), SPEC_LIST, "JSON text").theirs
+    specs = " ".join(text.strip() for text in texts_of(rows, SPECS))
+    assert specs.startswith("'get_weather: ") and "c_to_f: " in specs and "Reply with one" not in specs
+    assert any("Reply with one JSON object" in text for text in texts_of(rows, None))
+    without = wire([{"role": "user", "content": "go"}], [], "JSON text")
+    assert SPECS not in without.places and any("Reply with" in text for text in texts_of(without.theirs, None))
+
+
+def test_the_twin_cuts_a_message_between_two_words() -> None:
+    messages = two_cities()
+    messages[1]["content"] = "How hot is it in the large old city of Pune today?"
+    table = wire_viewer(messages, SPEC_LIST).twin()[1]
+    assert table[2][0] == "1 user: How hot is it in the large old …"
+    messages[1]["content"] = "x" * 60
+    assert wire_viewer(messages, SPEC_LIST).twin()[1][2][0].startswith("1 user:")
 
 
 def test_a_message_that_is_left_out_is_said_to_be() -> None:
@@ -245,7 +276,7 @@ def test_the_twin_says_where_each_message_stands_with_every_provider() -> None:
     bundle = wire_viewer(two_cities(), SPEC_LIST)._repr_mimebundle_()
     rows = [re.split(r"\s{2,}", line) for line in bundle["text/plain"].splitlines()[1:]]
     assert rows[0] == ["our list", "Anthropic", "OpenAI", "JSON text"] and len(rows) == 9
-    assert rows[4][1:] == ["messages[2].content[0]", "messages[3]", "[3].content, line 1"]
+    assert rows[4][1:] == ["messages[2].content[0]", "messages[3]", "messages[3].content, line 1"]
     assert "<td>messages[2].content[0]</td>" in bundle["text/html"] and "style" not in bundle["text/html"]
 
 

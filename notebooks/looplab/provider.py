@@ -2,10 +2,12 @@
 
     python -m looplab.provider
 
-answers the weather task, as often as it is asked. What the providers are known to refuse of messages and tools, it
-refuses, with their status codes and the shape of their errors, often in their words; where one server accepts what
-another does not, or reports differ, it goes with the stricter one. It counts tokens as agentloop estimates them, and
-not as a tokenizer does. It shares no code with the adapters in agentloop.py, so that it can judge what they send.
+plays one script, the weather task, whatever it is asked and as often as it is asked, and takes any name of a model.
+With --first 429,529 it refuses the first two requests so. What the providers are known to refuse of messages and
+tools, it refuses, with their status codes and the shape of their errors, often in their words; where one server
+accepts what another does not, or reports differ, it goes with the stricter one. It counts tokens as agentloop
+estimates them, and not as a tokenizer does, and cuts a reply at the limit that was asked for. It shares no code with
+the adapters in agentloop.py, so that it can judge what they send.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ Answer = ModelReply | Refusal | Json | str
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 MOST = 40  # letters of an id, with OpenAI
+LETTERS = 4  # of a token, as agentloop counts
+LIMITS = ("max_tokens", "max_completion_tokens")  # the names of the limit of a reply
 
 
 def is_text(value: Any) -> bool:
@@ -233,6 +237,9 @@ def openai_faults(body: Json) -> Iterator[str]:
     """Yield what is wrong with a request for OpenAI's Chat Completions API, in the order in which it is looked at."""
     if not is_text(body.get("model")):
         yield "you must provide a model parameter"
+    for name in LIMITS:
+        if body.get(name) is not None and (type(body[name]) is not int or body[name] < 1):
+            yield f"Invalid '{name}': expected an integer of at least 1."
     if body.get("stream"):
         yield "Invalid value for 'stream': this server answers whole."
     messages = body.get("messages")
@@ -330,6 +337,22 @@ def as_openai(reply: ModelReply, body: Json) -> Json:
     }
 
 
+def cut_off(reply: ModelReply, body: Json) -> ModelReply:
+    """Return a reply as far as the request's limit lets it come; of the calls, those that are whole by then.
+
+    The providers send the beginning of a call too. A reply of the script that is no whole one stays as it is.
+    """
+    limit = next((body[name] for name in LIMITS if body.get(name) is not None), None)
+    if limit is None or reply.stop_reason:
+        return reply
+    calls = list(reply.tool_calls)
+    while calls and usage_of(ModelReply(reply.content, calls), body).reply > limit:
+        calls.pop()
+    text = reply.content[: limit * LETTERS]
+    whole = text == reply.content and len(calls) == len(reply.tool_calls)
+    return reply if whole else ModelReply(text, calls, stop_reason="truncated")
+
+
 def as_json_text(reply: ModelReply) -> str:
     """Write a reply as a model does that was asked for JSON text; of several calls it can make one."""
     if not reply.tool_calls:
@@ -375,7 +398,9 @@ OPENAI = Format(openai_faults, as_openai, openai_error)
 
 SAID = {
     401: "the key is not valid",
-    404: "there is nothing at this address",
+    404: "there is nothing at this address, but at these: /v1/messages for Anthropic's clients, whose base_url does "
+         "not end in /v1; /v1/chat/completions for OpenAI's, whose base_url does; and /model/NAME/invoke for "
+         "AnthropicBedrock",
     429: "too many requests; try again later",
     503: "overloaded; try again later",
     529: "overloaded; try again later",
@@ -398,6 +423,17 @@ def by_turn(script: list[ModelReply]) -> Callable[[Json], Answer]:
     return answer
 
 
+def after_refusals(statuses: Iterable[int], answer: Callable[[Json], Answer]) -> Callable[[Json], Answer]:
+    """Return what refuses the first requests, one for each of `statuses`, and answers those that follow."""
+    left = iter(statuses)
+
+    def refuse_or_answer(body: Json) -> Answer:
+        status = next(left, None)
+        return answer(body) if status is None else Refusal(status)
+
+    return refuse_or_answer
+
+
 class Provider:
     """What stands at the other end of the wire: it refuses a request, or answers it from a script.
 
@@ -409,7 +445,8 @@ class Provider:
 
     def handle(self, path: str, headers: Mapping[str, str], body: Any) -> tuple[int, Json]:
         """Return the status and the body that answer a request."""
-        wire, body = format_of(path.partition("?")[0], body)
+        path = path.partition("?")[0]
+        wire, body = format_of(path, body)
         self.requests.append(body)
         refusal = refuse(wire, path, headers, body)
         answer = refusal or self.answer(body)
@@ -419,7 +456,7 @@ class Provider:
             answer = as_json_text(answer)
         if isinstance(answer, str):
             answer = ModelReply(answer)
-        return 200, wire.reply(answer, body) if isinstance(answer, ModelReply) else answer
+        return 200, wire.reply(cut_off(answer, body), body) if isinstance(answer, ModelReply) else answer
 
 
 def json_text_of(body: Json) -> str:
@@ -432,12 +469,12 @@ def format_of(path: str, body: Any) -> tuple[Format, Any]:
     """Return the format that is spoken at an address, and the body with the model that Bedrock has in the address."""
     if found := re.fullmatch("/model/([^/]+)/invoke", path):
         return BEDROCK, {"model": found[1]} | body if isinstance(body, dict) else body
-    return (ANTHROPIC if path == "/v1/messages" else OPENAI), body
+    return (ANTHROPIC if path.endswith("/messages") else OPENAI), body
 
 
 def refuse(wire: Format, path: str, headers: Mapping[str, str], body: Any) -> Refusal | None:
     """Return the error that answers a request, if it is refused."""
-    if wire is OPENAI and path != "/v1/chat/completions":
+    if wire is not BEDROCK and path not in ("/v1/messages", "/v1/chat/completions"):
         return Refusal(404)
     if KEY not in (headers.get("x-api-key"), headers.get("authorization", "").removeprefix("Bearer ")):
         return Refusal(403 if wire is BEDROCK else 401, SAID[401])
@@ -490,12 +527,18 @@ def client_of(provider: Provider, key: str = KEY) -> Any:
 # --- The server -----------------------------------------------------------------------------------------------
 
 
-def handler_of(provider: Provider) -> type[BaseHTTPRequestHandler]:
-    """Return what answers HTTP requests for a provider."""
+def handler_of(provider: Provider, log: Callable[[str], object]) -> type[BaseHTTPRequestHandler]:
+    """Return what answers HTTP requests for a provider, and tells `log` the method, path and status of each."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True  # or each answer waits until its headers were confirmed
+
+        def do_GET(self) -> None:
+            if self.path == "/":
+                self.send(200, WELCOME.encode("utf-8"), "text/plain; charset=utf-8")
+            else:
+                self.send_json(404, OPENAI.error(Refusal(404, SAID[404])))
 
         def do_POST(self) -> None:
             text = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -503,24 +546,34 @@ def handler_of(provider: Provider) -> type[BaseHTTPRequestHandler]:
                 body = json.loads(text.decode("utf-8"))
             except (ValueError, RecursionError):
                 body = None
-            status, answer = provider.handle(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
-            data = json.dumps(answer).encode("utf-8")
+            self.send_json(*provider.handle(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+
+        def send_json(self, status: int, answer: Json) -> None:
+            self.send(status, json.dumps(answer).encode("utf-8"), "application/json")
+
+        def send(self, status: int, data: bytes, kind: str) -> None:
+            path = re.sub("[^!-~]", "?", self.path.partition("?")[0])
+            log(f"{self.command} {path} {status}")  # before the answer, so that the lines are in order
             self.send_response(status)
-            self.send_header("content-type", "application/json")
+            self.send_header("content-type", kind)
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Keep the requests out of the output."""
+            """Leave the lines to `log`."""
 
     return Handler
 
 
+def nothing(line: str) -> None:
+    """Let a line go."""
+
+
 @contextmanager
-def serving(provider: Provider, port: int = 0) -> Iterator[str]:
+def serving(provider: Provider, port: int = 0, log: Callable[[str], object] = nothing) -> Iterator[str]:
     """Serve a provider on this machine, at a free port if none is given, and yield its address."""
-    with ThreadingHTTPServer(("127.0.0.1", port), handler_of(provider)) as server:
+    with ThreadingHTTPServer(("127.0.0.1", port), handler_of(provider, log)) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
@@ -531,25 +584,49 @@ def serving(provider: Provider, port: int = 0) -> Iterator[str]:
             thread.join()
 
 
-LINES = """A provider on this machine, which answers the weather task. Ctrl-C ends it.
+WELCOME = "A provider on this machine. It plays one script, the weather task, whatever it is asked.\n"
+LINES = """A provider on this machine, until Ctrl-C. It plays one script, the weather task, whatever it is asked,
+and takes any name of a model. A line for each client:
 
 Anthropic(base_url="{url}", api_key="{key}", max_retries=0)
+AnthropicBedrockMantle(base_url="{url}", api_key="{key}", max_retries=0)
 AnthropicBedrock(base_url="{url}", api_key="{key}", aws_region="us-east-1", max_retries=0)
 OpenAI(base_url="{url}/v1", api_key="{key}", max_retries=0)
-"""
+
+The requests:"""
+
+
+def read_statuses(text: str) -> list[int]:
+    """Return the statuses in a text like 429,529; raise ValueError if one is no status of an error."""
+    statuses = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
+    if not all(400 <= status <= 599 for status in statuses):
+        raise ValueError(f"--first takes statuses from 400 to 599, like 429,529, and not {text!r}.")
+    return statuses
+
+
+def tell(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve the weather task until Ctrl-C."""
-    parser = argparse.ArgumentParser(prog="python -m looplab.provider", description="A provider on this machine.")
+    parser = argparse.ArgumentParser(prog="python -m looplab.provider", description=WELCOME)
     parser.add_argument("--port", type=int, default=PORT, help=f"{PORT} if not given; 0 for a free one")
-    port = parser.parse_args(arguments).port
+    parser.add_argument("--first", metavar="429,529", help="the statuses with which the first requests are refused")
+    asked = parser.parse_args(arguments)
+    port = asked.port
     if not 0 <= port <= 65535:
         print(f"There is no port {port}; the largest is 65535. Another one: python -m looplab.provider --port 0")
         return 1
     try:
-        with serving(Provider(by_turn(weather_script())), port) as url:
-            print(LINES.format(url=url, key=KEY), flush=True)
+        statuses = read_statuses(asked.first) if asked.first is not None else []
+    except ValueError as error:
+        print(error)
+        return 1
+    try:
+        with serving(Provider(after_refusals(statuses, by_turn(weather_script()))), port, tell) as url:
+            tell(LINES.format(url=url, key=KEY))
             threading.Event().wait()
     except KeyboardInterrupt:
         return 0

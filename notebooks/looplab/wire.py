@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from agentloop import Json, anthropic_blocks, check_messages, json_texts, to_anthropic, to_json_text, to_openai
+from agentloop import (
+    JSON_RULES,
+    Json,
+    anthropic_blocks,
+    check_messages,
+    json_texts,
+    to_anthropic,
+    to_json_text,
+    to_openai,
+)
 from looplab import view
 from looplab.show import print_lines
 from looplab.view import Bench, Block, code, escape, guarded, json_text, kind_of, message_text, plural, word
@@ -126,18 +135,16 @@ def json_text_owners(messages: list[Json], turns: list[Json]) -> Owners:
     """Map the turns of a request in JSON text, or the lines of those that several share, to their messages."""
     systems = [i for i, m in enumerate(messages) if m["role"] == "system"]
     others = [i for i, m in enumerate(messages) if m["role"] != "system"]
-    heads = sum(len(lines_of(messages[i])) for i in systems)
-    rules = turns[0]["content"].count("\n") + 1 - heads
-    whose = [i for i in systems for _ in lines_of(messages[i])] + [SPECS] * rules
+    whose: list[int | None] = [i for i in systems for _ in lines_of(messages[i])]
+    whose += [None] * (JSON_RULES.count("\n") + 1)  # the rules are the adapter's own
+    whose += [SPECS] * (turns[0]["content"].count("\n") + 1 - len(whose))
     whose += [i for i in others for _ in lines_of(messages[i])]
     owners: Owners = {}
     for t, turn in enumerate(turns):
         count = turn["content"].count("\n") + 1
         mine, whose = whose[:count], whose[count:]
-        if len(set(mine)) == 1:
-            owners[(t,)] = mine[0]
-        else:
-            owners |= {(t, "content", line): i for line, i in enumerate(mine)}
+        places: list[Path] = [(t, "content", line) for line in range(count)] if len(set(mine)) > 1 else [(t,)]
+        owners |= {place: i for place, i in zip(places, mine) if i is not None}
     return owners
 
 
@@ -159,19 +166,20 @@ PROVIDERS = {
     "Anthropic": Provider(to_anthropic, anthropic_owners, {
         "system": "is no message there: it is a field of its own",
         "user": "is a block of text in a turn of the user",
-        "assistant": "is a turn of blocks: its text, if there is any, and a tool_use for each call",
+        "assistant": "is a turn of the assistant with {blocks}",
         "tool": "is a block tool_result in a turn of the user",
         "error": "is a block tool_result in a turn of the user, marked as an error",
         "specs": "are the tools, with an input_schema each"}),
     "OpenAI": Provider(to_openai, openai_owners, {
         "system": "is the first message, as it is here",
         "user": "is a message, as it is here",
-        "assistant": "is a message; each call holds a function, with its arguments as JSON text",
+        "assistant": "is a message, as it is here",
+        "calls": "is a message; each of its calls holds a function, with the arguments as JSON text",
         "tool": "is a message of its own, without the name of its tool",
         "error": "is a message like any result: only its text says that it is an error",
-        "specs": "are the tools, each the function of one"}),
+        "specs": "are the tools: each spec is called the function of its tool"}),
     "JSON text": Provider(to_json_text, json_text_owners, {
-        "system": "begins the system text; rules and tools follow in it",
+        "system": "stands first in the system text, before the rules and the tools",
         "user": "is a message, as it is here",
         "assistant": "is text that holds the JSON",
         "tool": "is text of the user, for there is no role tool",
@@ -211,7 +219,8 @@ def place_text(places: list[Path]) -> str:
     *path, last = places[0]
     of_lines = [int(place[-1]) + 1 for place in places if isinstance(place[0], int) and len(place) > 1]
     steps = path if of_lines else [*path, last]
-    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".")
+    named = steps if isinstance(steps[0], str) else ["messages", *steps]
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in named).lstrip(".")
     if len(of_lines) > 1:
         return f"{where}, lines {of_lines[0]} to {of_lines[-1]}"
     return f"{where}, line {of_lines[0]}" if of_lines else where
@@ -228,12 +237,22 @@ def beside(wired: Wire, chosen: int) -> str:
     return f", beside {plural(len(others), 'other message')}" if others else ""
 
 
+def becomes_text(provider: str, kind: str, message: Json) -> str:
+    """Say what becomes of a kind of message with a provider; of a reply, with its blocks or its calls."""
+    becomes = PROVIDERS[provider].becomes
+    if kind != "assistant":
+        return becomes[kind]
+    blocks = [block["type"] for block in anthropic_blocks(message)]
+    said = becomes.get("calls" if message["tool_calls"] else kind, becomes[kind])
+    return said.format(blocks=f"{plural(len(blocks), 'block')}: {', '.join(blocks)}")
+
+
 def wire_words(messages: list[Json], wired: Wire, provider: str, chosen: int) -> tuple[str, str, str, str]:
     """Say what becomes of a message: who it is, its role, what it is there, and where."""
     places = wired.places.get(chosen, [])
     kind = "specs" if chosen == SPECS else kind_of(messages[chosen])
     who = "The specs" if chosen == SPECS else f"Message {chosen}"
-    becomes = PROVIDERS[provider].becomes[kind] if places else "is left out, for it says nothing"
+    becomes = becomes_text(provider, kind, messages[chosen]) if places else "is left out, for it says nothing"
     return who, kind, f" {becomes}{beside(wired, chosen)}", place_text(places) if places else ""
 
 
@@ -326,8 +345,13 @@ class WireViewer(Bench):
         table = [["our list", *PROVIDERS]]
         for i in self._order:
             text = "specs" if i == SPECS else f"{i} {message_text(self._messages[i])}"
-            table.append([view.cut(text, 44), *(place_text(w.places.get(i, [])) for w in self._wires.values())])
+            table.append([at_a_word(text, 44), *(place_text(w.places.get(i, [])) for w in self._wires.values())])
         return [f"{name}: {who}{becomes}{': ' + place if place else ''}.", table]
+
+
+def at_a_word(text: str, width: int) -> str:
+    """Return `text` on one line of at most `width` characters, cut between two words where there are two."""
+    return view.cut(textwrap.shorten(text, width, placeholder=" …") if " " in text[:width] else text, width)
 
 
 def wire_viewer(messages: Iterable[Json], specs: Iterable[Json]) -> WireViewer:
