@@ -175,16 +175,16 @@ def test_the_sentence_says_what_becomes_of_the_chosen_message_and_where() -> Non
         for chosen in (0, 2, 4, 5, SPECS):
             viewer.choose(chosen)
             said[provider, chosen] = str(viewer.twin()[0])
-    assert said["Anthropic", 0] == "Anthropic: Message 0 is no message there: it is a field of its own: system."
+    assert said["Anthropic", 0] == "Anthropic: Message 0 is no message there but a field of its own: system."
     assert said["Anthropic", 4] == (
         "Anthropic: Message 4 is a block tool_result in a turn of the user, marked as an error, "
         "beside 1 other message: messages[2].content[1]."
     )
     assert said["OpenAI", 4].endswith("only its text says that it is an error: messages[4].")
-    assert said["Anthropic", 2].endswith("with 3 blocks: text, tool_use, tool_use: messages[1].")
-    assert said["Anthropic", 5].endswith("with 1 block: tool_use: messages[3].")
+    assert said["Anthropic", 2].endswith("with 3 blocks (text, tool_use, tool_use): messages[1].")
+    assert said["Anthropic", 5].endswith("with 1 block (tool_use): messages[3].")
     assert said["OpenAI", 5].endswith("calls holds a function, with the arguments as JSON text: messages[5].")
-    assert said["OpenAI", SPECS].endswith("are the tools: each spec is called the function of its tool: tools.")
+    assert said["OpenAI", SPECS].endswith("are the tools; each stands under the key function: tools.")
     assert said["JSON text", 4].endswith("no role tool, beside 1 other message: messages[3].content, line 2.")
     assert said["JSON text", 0].endswith("before the rules and the tools: messages[0].content, line 1.")
     assert said["JSON text", SPECS].endswith("the model knows of no tools: messages[0].content, lines 6 to 7.")
@@ -193,7 +193,7 @@ def test_the_sentence_says_what_becomes_of_the_chosen_message_and_where() -> Non
 def test_a_reply_without_a_call_is_said_to_be_none_that_holds_calls() -> None:
     viewer = wire_viewer([*two_cities(), {"role": "assistant", "content": "86.0 F.", "tool_calls": []}], SPEC_LIST)
     viewer.choose(7)
-    assert viewer.twin()[0] == "Anthropic: Message 7 is a turn of the assistant with 1 block: text: messages[5]."
+    assert viewer.twin()[0] == "Anthropic: Message 7 is a turn of the assistant with 1 block (text): messages[5]."
     viewer.provider.value = "OpenAI"
     assert viewer.twin()[0] == "OpenAI: Message 7 is a message, as it is here: messages[7]."
 

@@ -164,7 +164,7 @@ class Provider:
 
 PROVIDERS = {
     "Anthropic": Provider(to_anthropic, anthropic_owners, {
-        "system": "is no message there: it is a field of its own",
+        "system": "is no message there but a field of its own",
         "user": "is a block of text in a turn of the user",
         "assistant": "is a turn of the assistant with {blocks}",
         "tool": "is a block tool_result in a turn of the user",
@@ -176,15 +176,15 @@ PROVIDERS = {
         "assistant": "is a message, as it is here",
         "calls": "is a message; each of its calls holds a function, with the arguments as JSON text",
         "tool": "is a message of its own, without the name of its tool",
-        "error": "is a message like any result: only its text says that it is an error",
-        "specs": "are the tools: each spec is called the function of its tool"}),
+        "error": "is a message like any result, and only its text says that it is an error",
+        "specs": "are the tools; each stands under the key function"}),
     "JSON text": Provider(to_json_text, json_text_owners, {
         "system": "stands first in the system text, before the rules and the tools",
         "user": "is a message, as it is here",
         "assistant": "is text that holds the JSON",
         "tool": "is text of the user, for there is no role tool",
         "error": "is text of the user, for there is no role tool",
-        "specs": "are lines of the system text: the model knows of no tools"}),
+        "specs": "are lines of the system text, for the model knows of no tools"}),
 }
 
 
@@ -244,7 +244,7 @@ def becomes_text(provider: str, kind: str, message: Json) -> str:
         return becomes[kind]
     blocks = [block["type"] for block in anthropic_blocks(message)]
     said = becomes.get("calls" if message["tool_calls"] else kind, becomes[kind])
-    return said.format(blocks=f"{plural(len(blocks), 'block')}: {', '.join(blocks)}")
+    return said.format(blocks=f"{plural(len(blocks), 'block')} ({', '.join(blocks)})")
 
 
 def wire_words(messages: list[Json], wired: Wire, provider: str, chosen: int) -> tuple[str, str, str, str]:
