@@ -89,6 +89,14 @@ def test_the_lines_for_servers_of_ones_own_differ_in_address_key_and_name_alone(
     assert len(lines) == 1
 
 
+def test_a_name_is_found_on_the_wire_as_a_key_or_a_key_with_its_value_and_not_within_another() -> None:
+    names: dict[str, Any] = {}
+    exec(source_of("names-check").partition("\n\n\n")[0], names)
+    found = set(names["names_in"]([{"role": "tool", "calls": [SimpleNamespace(is_error=True)], "content": "ERROR:"}]))
+    assert {"role", "role: 'tool'", "is_error: True", "content: 'ERROR:…'"} <= found
+    assert not {"tool", "call", "error", "ERROR:", "is_error: False", "role: 'too'"} & found
+
+
 def test_the_page_names_the_port_and_the_key_of_the_provider_and_the_package_that_it_needs() -> None:
     shown = code_of("on-this-machine")
     assert f'base_url="http://127.0.0.1:{PORT}", api_key="{KEY}"' in shown

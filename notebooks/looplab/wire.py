@@ -209,7 +209,8 @@ def wire(messages: list[Json], specs: list[Json], provider: str) -> Wire:
     places: dict[int, list[Path]] = {}
     for place, i in owners.items():
         places.setdefault(i, []).append(place)
-    return Wire(ours, list(rows_of(asked, owners)), places)
+    name = "messages = " if isinstance(asked, list) else ""  # as its places name it
+    return Wire(ours, list(rows_of(asked, owners, name)), places)
 
 
 def place_text(places: list[Path]) -> str:
