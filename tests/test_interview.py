@@ -19,7 +19,8 @@ from looplab.interview import (Clock, Interview, Requirement, headline, opening,
                                try_change, try_what_is_also_asked)
 from looplab.interview_brief import ALOUD_MINUTES, LENGTHS, MARKS, PARTS, RUBRIC
 from looplab.interview_questions import QUESTIONS
-from looplab.interview_result import notebook_named, practice, result_blocks, save_page, write_new
+from looplab.interview_result import (Notebook, in_an_hour, notebook_named, page_html, practice, practice_blocks,
+                                      result_blocks, result_html, save_page, write_new)
 from looplab.judging import Verdict
 from looplab.view import twin_text
 
@@ -526,7 +527,7 @@ def test_remarks_come_last_in_the_report_and_are_practised(tmp_path):
     lead, told = report(state)[-2:]
     assert lead == "None of the checks is about this, but I would ask:" and len(told) == 3
     assert told[0].startswith("Registry: A tool returned what is not JSON")
-    assert "Registry: results that are not JSON" in dict(practice(state))["03_registry.ipynb"]
+    assert "Registry: results that are not JSON" in dict(practised(state))["03_registry.ipynb"]
 
 
 def test_nothing_is_asked_about_a_part_that_does_not_hold(tmp_path):
@@ -555,13 +556,18 @@ def judged(tmp_path, *failing):
     return state
 
 
+def practised(state):
+    """Return the files of the notebooks to practise with, each with the reason."""
+    return [(notebook.file, why) for notebook, why in practice(state)]
+
+
 @pytest.mark.parametrize(("failing", "notebooks"), [
     ((1,), ["01_messages.ipynb"]), ((2, 5), ["02_validator.ipynb", "05_exits.ipynb"]), ((3,), ["03_registry.ipynb"]),
     ((4,), ["04_loop.ipynb"]), ((4, 5), ["04_loop.ipynb"]), ((1, 4, 5), ["01_messages.ipynb", "04_loop.ipynb"]),
     ((), []),
 ])
 def test_what_failed_says_which_notebook_to_practise_with(tmp_path, failing, notebooks):
-    assert [name for name, _ in practice(judged(tmp_path, *failing))] == notebooks
+    assert [name for name, _ in practised(judged(tmp_path, *failing))] == notebooks
 
 
 def test_nothing_was_weak_is_said_only_when_all_marks_are_ticked(tmp_path):
@@ -572,7 +578,7 @@ def test_nothing_was_weak_is_said_only_when_all_marks_are_ticked(tmp_path):
             assert practice(state) == []
             assert result_blocks(state)[-1] == f"Still open: {len(open_marks)} of 6 marks of the rubric."
         state.ticks[criterion.name] = "strong"
-    assert practice(state) == [("18_bug_clinic.ipynb", "nothing was weak: find the bugs of others")]
+    assert practised(state) == [("18_bug_clinic.ipynb", "nothing was weak: find the bugs of others")]
     assert "Still open" not in twin_text(result_blocks(state))
 
 
@@ -584,7 +590,7 @@ def test_the_questions_are_open_where_there_is_time_for_them(tmp_path):
     longer.ticks = state.ticks
     assert practice(longer) == [] and result_blocks(longer)[-1] == "Still open: the questions aloud."
     longer.aloud[QUESTIONS[0].question] = "strong"
-    assert [name for name, _ in practice(longer)] == ["18_bug_clinic.ipynb"]
+    assert [name for name, _ in practised(longer)] == ["18_bug_clinic.ipynb"]
     longer.ticks, longer.aloud = {}, {}
     assert "7 of 7 marks of the rubric and the questions aloud" in result_blocks(longer)[-1]
 
@@ -593,8 +599,9 @@ def test_fine_shows_what_strong_would_be_and_where_it_is_practised(tmp_path):
     state = judged(tmp_path)
     state.ticks = {criterion.name: "strong" for criterion in RUBRIC} | {"Exits": "fine"}
     assert "Strong would be: Names the three exits" in twin_text(result_blocks(state))
-    assert [name for name, _ in practice(state)] == ["18_bug_clinic.ipynb", "05_exits.ipynb"]
-    assert dict(practice(state))["05_exits.ipynb"].startswith("Exits, to be strong: Names the three exits")
+    assert [name for name, _ in practised(state)] == ["18_bug_clinic.ipynb"]
+    assert practice_blocks(state)[-2:] == [["Exits: 05 Exits (05_exits.ipynb)"], ""]
+    assert twin_text(result_blocks(state)).count("Names the three exits") == 1
 
 
 @pytest.mark.parametrize("mark", MARKS)
@@ -605,9 +612,9 @@ def test_the_interview_itself_is_never_what_to_practise(tmp_path, mark):
         state.aloud = {q.question: mark for q in QUESTIONS}
         assert practice(state) == [] and "the checks" in result_blocks(state)[-1]
         state.verdict = Verdict("said", [["1 x", "does not hold", "Sentence"]], ["Sentence", "why"])
-        names = [name for name, _ in practice(state)]
-        assert names and "17_mock_interview.ipynb" not in names
-        assert mark == "strong" or notebook_named(state.follow_up.notebook) in names
+        named = twin_text(practice_blocks(state))
+        assert practice(state) and "17_mock_interview.ipynb" not in named
+        assert mark == "strong" or str(notebook_named(state.follow_up.notebook)) in named
 
 
 def test_the_short_interview_has_no_mark_for_a_change(tmp_path):
@@ -621,10 +628,11 @@ def test_what_was_ticked_weak_or_not_reached_is_practised_too(tmp_path):
     state.ticks["Exits"] = "strong"
     state.aloud = {q.question: "weak" for q in QUESTIONS if q.notebook == 3}
     state.released = state.judged = 4
-    found = dict(practice(state))
+    found = dict(practised(state))
     assert found["05_exits.ipynb"] == "Exits: not reached" and found["04_loop.ipynb"] == "Loop: you ticked weak"
     weak = [q.question for q in QUESTIONS if q.notebook == 3]
-    assert found["03_registry.ipynb"] == "; ".join(f"you ticked weak: “{question}”" for question in weak)
+    named = "; ".join(f"you ticked weak: “{question}”".rstrip(".") for question in weak[:3])
+    assert found["03_registry.ipynb"] == f"{named}; and {len(weak) - 3} more" and len(weak) > 3
     assert len(found) == 3
 
 
@@ -638,7 +646,7 @@ def test_a_change_that_fails_names_the_notebook_of_that_change_and_asks_about_it
         key, words = next(iter(asked.words.items()))
         state.change[1] = Requirement(f"So {key.upper()} it is.", False, "why")
         assert remarks(state)[-1].words.endswith(f"it is.” {words}")
-        assert [name for name, _ in practice(state)] == [notebook_named(asked.notebook)]
+        assert [notebook for notebook, _ in practice(state)] == [notebook_named(asked.notebook)]
 
 
 def test_a_file_that_was_judged_before_anything_was_released_is_not_called_not_reached(tmp_path):
@@ -654,7 +662,76 @@ def test_a_file_that_was_not_judged_is_the_first_thing_to_do(tmp_path):
 def test_only_notebooks_that_exist_are_named():
     numbers = {18} | {named.notebook for named in (*PARTS, *RUBRIC, *QUESTIONS, *FOLLOW_UPS.values())} - {0}
     assert [number for number in numbers if not notebook_named(number)] == []
-    assert notebook_named(99) == ""
+    assert notebook_named(99) is None
+
+
+ASKED = {6: ("A tool hangs.", "When do you retry?"), 7: ("The model makes the same call again",),
+         8: ("A tool may issue refunds.", "How do you resume a run"), 9: ("What do you store of a run?",),
+         10: ("How do you change from one provider", "A reply was cut off"), 11: ("When would you not build",),
+         12: ("A web page tells your agent",), 13: ("Two calls in one reply.",), 14: ("Does done mean",),
+         15: ("The message list does not fit", "What should an agent remember"),
+         16: ("How would you know that the agent got better?",)}
+
+
+def test_a_question_names_the_notebook_that_treats_it_and_every_notebook_of_the_series_is_named_by_one():
+    assert {q.notebook for q in QUESTIONS} == set(range(1, 17)) and all(notebook_named(q.notebook) for q in QUESTIONS)
+    for number, questions in ASKED.items():
+        for beginning in questions:
+            assert [q.notebook for q in QUESTIONS if q.question.startswith(beginning)] == [number], beginning
+
+
+def test_a_notebook_is_named_and_timed_as_in_the_map():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(.+?)\]\(notebooks/(\S+)\) \|.*\| (\d+)[^|]*\|$", text, re.MULTILINE)
+    found = [Notebook(name, file, int(minutes)) for name, file, minutes in rows]
+    assert len(found) == 19 and [notebook_named(number) for number in range(1, 19)] == found[1:]
+
+
+def test_what_to_practise_comes_by_weight_and_an_hour_holds_what_fits(tmp_path):
+    state = judged(tmp_path, 5)
+    state.ticks = {"Validator": "weak"}
+    state.aloud = {q.question: "weak" for q in QUESTIONS if q.notebook in (1, 6)}
+    state.also_asked = [(PARTS[2], ALSO_ASKED["registry"][0]), (PARTS[2], ALSO_ASKED["registry"][3])]
+    state.at_first = {"loop": "2 of 3: Sentence", "shapes": "", "exits": "1 of 9: Sentence"}
+    assert [name[:2] for name, _ in practised(state)] == ["05", "02", "04", "01", "06", "03"]
+    assert dict(practised(state))["04_loop.ipynb"] == "Loop: held after a hint, first run 2 of 3"
+    hour, table = practice_blocks(state)[:2]
+    assert hour == "With an hour: 05 Exits (25 minutes), then 02 Validator (20 minutes). The rest later."
+    assert [row[0] for row in table] == ["when", "First", "Then", "Later", "Later", "Later", "Later"]
+
+
+@pytest.mark.parametrize(("minutes", "fit"), [([], 0), ([60], 1), ([30, 30, 1], 2), ([25, 30, 25, 5], 2)])
+def test_an_hour_holds_the_first_notebooks_that_fit_one_after_the_other(minutes, fit):
+    assert in_an_hour([Notebook("x", "x.ipynb", one) for one in minutes]) == fit
+
+
+def test_the_result_links_to_the_notebooks_and_the_page_names_their_files(tmp_path):
+    state = judged(tmp_path, 2)
+    state.ticks["Exits"] = "fine"
+    shown, page = result_html(state), page_html(state, DAY)
+    for name, file in (("02 Validator", "02_validator.ipynb"), ("05 Exits", "05_exits.ipynb")):
+        assert f'<a href="{file}" target="_blank">{name}</a>' in shown and f"{name} ({file})" in page
+    assert "<a " not in page
+
+
+def test_on_the_page_what_to_practise_comes_before_how_it_went(tmp_path):
+    page = page_html(judged(tmp_path, 2), DAY)
+    places = [page.index(text) for text in ("<h1>", "An interview of", "<h2>What to practise</h2>", "<td>First</td>",
+                                            "<h2>How it went</h2>", "Nearly done: 4 of 5")]
+    assert places == sorted(places)
+
+
+def test_a_mistake_that_was_mended_leaves_a_trace_and_what_was_not_begun_leaves_none(tmp_path):
+    state = begin(tmp_path, 25, released=2)
+    rows = {"holds": [["1 x", "holds", "One"], ["1 x", "holds", "Two"]],
+            "late": [["1 x", "holds", "One"], ["1 x", "does not hold", "Two"], ["2 x", "does not hold", "Three"]]}
+    rows["mended"] = [*rows["holds"], ["2 x", "holds", "Three"]]
+    for name in ("late", "mended"):
+        state.verdict = Verdict("said", rows[name])
+        state.remember_first_checks()
+    assert state.at_first == {"shapes": "1 of 2: Two", "validator": ""}
+    assert [["part", "holds now", "first run"], ["Shapes", "2 of 2", "1 of 2: Two"]] in result_blocks(state)
+    assert "1 of 2: Two" in page_html(state, DAY)
 
 
 DAY = date(2031, 2, 3)
@@ -673,7 +750,7 @@ def test_the_page_is_saved_whole_under_a_name_that_is_free(tmp_path):
     assert "<script>" not in last and "&lt;script&gt;" in last and last.endswith("</html>\n")
     loop = RUBRIC[3]
     assert html.escape(loop.weak) in first and html.escape(loop.weak) not in last
-    assert html.escape(loop.strong) in last and '<a href="02_validator.ipynb">02_validator.ipynb</a>' in last
+    assert html.escape(loop.strong) in last and "<td>02 Validator (02_validator.ipynb)</td>" in last
 
 
 def test_the_page_has_its_day_the_change_the_times_and_the_file_that_was_judged(tmp_path):
@@ -689,7 +766,7 @@ def test_the_page_has_its_day_the_change_the_times_and_the_file_that_was_judged(
     state.file.write_text("y = 2", encoding="utf-8")
     text = save_page(state, DAY).read_text(encoding="utf-8")
     assert "<h1>Mock interview, 2031-02-03</h1>" in text and html.escape(state.follow_up.code) in text
-    assert "<td>Validator</td><td>6</td><td>2</td>" in text and "12 minutes used" in text
+    assert "<td>Validator</td><td>6</td><td>2:00</td>" in text and "12:00 minutes used" in text
     assert html.escape("x = '<b>'  # mine") in text and "y = 2" not in text and "The rubric comes next" not in text
 
 
@@ -769,7 +846,7 @@ def test_the_parts_are_released_in_order_one_at_a_time(room):
     shown = []
     for _ in range(7):
         room.buttons["next"].click()
-        shown.append(room._asked.value.count("<summary>") - 2)
+        shown.append(room._asked.value.count("<summary>Stuck for two minutes?</summary>"))
     assert shown == [1, 2, 3, 4, 5, 6, 6] and room.buttons["next"].disabled
     assert room.interview.follow_up.asks.split(".")[0] in room._asked.value
 
@@ -895,12 +972,30 @@ def test_when_the_minutes_of_a_part_are_over_the_interviewer_says_so_once(room):
         said.append(room._say.value != before)
     assert said == [False, True, False] and "The minutes for “Shapes” are over." in room._say.value
     room.buttons["next"].click()
-    assert "Validator: 0 of 6 minutes" in room._clock.value
+    assert "Validator: 0:00 of 6 minutes" in room._clock.value
     watch.seconds += 360
     room.keep_pace()
     assert "The minutes for “Validator” are over." in room._say.value
     table = result_blocks(room.interview)[1]
-    assert table[:3] == [["part", "minutes", "minutes used"], ["Shapes", "4", "5"], ["Validator", "6", "6"]]
+    assert table[:3] == [["part", "minutes", "minutes used"], ["Shapes", "4", "5:00"], ["Validator", "6", "6:00"]]
+    assert table[-1] == ["Questions aloud", "5", "–"]
+
+
+def test_the_time_of_the_questions_is_not_that_of_the_last_part(room):
+    watch, aloud = Watch(), room.ask_aloud()
+    room.interview.clock = Clock(45, watch)
+    room.buttons["start"].click()
+    aloud.buttons["more"].click()
+    assert room.interview.aloud_began is None, "no part came before"
+    room.buttons["next"].click()
+    for button in (aloud.buttons["more"], aloud.buttons["next"], room.buttons["checks"]):
+        watch.seconds += 29
+        button.click()
+    assert "Questions aloud: 0:58 of 5 minutes" in room._clock.value
+    table = result_blocks(room.interview)[1]
+    assert table[1] == ["Shapes", "4", "0:29"] and table[-1] == ["Questions aloud", "5", "0:58"]
+    room.buttons["next"].click()
+    assert room.interview.used_by_part()[0][1] == 87 and "Validator: 0:00" in room._clock.value
 
 
 def test_an_interview_goes_on_after_the_kernel_was_started_again(room, tmp_path):
@@ -911,6 +1006,7 @@ def test_an_interview_goes_on_after_the_kernel_was_started_again(room, tmp_path)
         room.buttons["next"].click()
         watch.seconds += 120
     rubric, aloud = room.rubric(), room.ask_aloud()
+    room.interview.at_first["loop"] = "3 of 4: Sentence"
     rubric.choices["Loop"].value, aloud.tick.value = "weak", "fine"
     after = mock_interview(25, 2, tmp_path)
     assert "An interview of 45 minutes was left at 39:00, after 3 parts." in after._say.value
@@ -919,6 +1015,9 @@ def test_an_interview_goes_on_after_the_kernel_was_started_again(room, tmp_path)
     new = after.interview
     assert (new.minutes, new.seed, new.released, new.clock.text, new.clock.runs) == (45, 1, 3, "39:00", False)
     assert (new.ticks, new.aloud, new.began) == (room.interview.ticks, room.interview.aloud, [0, 120, 240])
+    assert new.at_first == {"loop": "3 of 4: Sentence"} and new.aloud_began == 360
+    assert opening(new) == "Run the checks again: there is no report any more."
+    assert practice_blocks(new)[-1].endswith("was judged: run the checks again.")
     assert after.buttons["go-on"].layout.display == "none" and after.length.value == 45
 
 
@@ -945,6 +1044,20 @@ def test_the_rubric_shows_no_mark_for_a_change_that_is_not_asked_for(room):
     assert "A change" not in twin_text(rubric.twin())
 
 
+def test_a_change_can_be_ticked_once_it_was_asked_for_and_is_not_open_before(room):
+    rubric = room.rubric()
+    for open_marks in (6, 6, 6, 6, 6, 7):
+        assert rubric.choices["A change"].disabled and not rubric.choices["Exits"].disabled
+        room.buttons["next"].click()
+        room.interview.verdict = Verdict("said", [["1 x", "holds", "Sentence"]])
+        assert f"{open_marks} of {open_marks} marks" in practice_blocks(room.interview)[-1]
+    assert not rubric.choices["A change"].disabled
+
+
+def test_each_part_has_a_nudge_for_who_is_alone():
+    assert all(part.nothing for part in PARTS)
+
+
 def test_the_minutes_of_the_parts_stay_in_the_room(room):
     for _ in range(3):
         assert "<td>Validator</td><td>6</td>" in room._asked.value
@@ -957,6 +1070,12 @@ def test_there_is_a_way_back_to_the_question_before(room):
     assert aloud.buttons["back"].disabled
     aloud.buttons["next"].click()
     assert aloud.question != first and not aloud.buttons["back"].disabled
+    assert aloud.buttons["next"].description == "Next question"
+    for _ in range(len(QUESTIONS) - 2):
+        aloud.buttons["next"].click()
+    assert aloud.buttons["next"].description == "Begin again with the first"
+    for _ in range(2):
+        aloud.buttons["next"].click()
     aloud.buttons["back"].click()
     assert aloud.question == first
 

@@ -156,7 +156,7 @@ ALSO_ASKED = {
                   "compare?", 7, takes_another_order_for_another_call),),
     "resume": (
         AlsoAsked("calls without a result", "The list ends with a call that has no result, and you send it as it is. "
-                  "Did that call run?", 9, sends_a_call_without_its_result),),
+                  "Did that call run?", 8, sends_a_call_without_its_result),),
     "cutting results": (
         AlsoAsked("very small limits", "With a limit of ten characters your text is longer than that. Which gives way, "
                   "the limit or your words?", 6, is_longer_than_a_small_limit),),

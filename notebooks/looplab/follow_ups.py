@@ -413,7 +413,7 @@ FOLLOW_UPS = {follow_up.name: follow_up for follow_up in (
                        "twice. The first result stays as it is. To resume a run that is done is a ValueError.",
              "resume(result, model, registry, max_steps=8, token_budget=4000)",
              (goes_on, goes_on_counting, stays_as_it_was, done_is_done),
-             "What does the second run begin with: which messages, which counts?", 5,
+             "What does the second run begin with: which messages, which counts?", 8,
              {"stays": "Whose list do you append to?",
               "valueerror": "What do you say to a caller whose run is done?"}),
     FollowUp("cutting results", "One tool returns whole web pages, and each of them is sent again with every later "

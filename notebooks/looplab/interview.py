@@ -14,14 +14,15 @@ from random import Random
 from looplab import sandbox
 from looplab.also_asked import ALSO_ASKED, AlsoAsked
 from looplab.follow_ups import FOLLOW_UPS, FollowUp, sentence_of, tried_by
-from looplab.interview_brief import LENGTHS, PARTS, RUBRIC, Criterion, Part
+from looplab.interview_brief import ALOUD_MINUTES, LENGTHS, PARTS, RUBRIC, Criterion, Part
 from looplab.interview_questions import QUESTIONS
 from looplab.judging import Verdict, judge, python_says
 from looplab.view import Block, Code, cut
 
 NOTEBOOKS = Path(__file__).parents[1]
 FILE, STATE = "my_interview.py", "my_interview_state.json"
-KEPT = ("minutes", "seed", "released", "began", "ticks", "aloud")
+KEPT = ("minutes", "seed", "released", "began", "aloud_began", "ticks", "aloud", "at_first")
+NOT_SEEN = "I have not seen your file yet."
 SAVE_FIRST = "save the file first (Ctrl+S, on a Mac Cmd+S), then check"
 SANDBOX = sandbox.Sandbox("looplab.also_asked")
 
@@ -55,8 +56,12 @@ class Clock:
     @property
     def text(self) -> str:
         """What is left, as minutes and seconds; never less than nothing."""
-        left = max(0, round(60 * self.minutes - self.used))
-        return f"{left // 60:02}:{left % 60:02}"
+        return f"{as_minutes(max(0, 60 * self.minutes - self.used)):0>5}"
+
+
+def as_minutes(seconds: float) -> str:
+    """Return seconds as minutes and seconds: 4:05."""
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02}"
 
 
 # --- The state -----------------------------------------------------------------------------------------------
@@ -76,8 +81,9 @@ class Requirement:
 class Interview:
     """One interview: its length and seed, what was released, what the checks found, and what the reader ticked.
 
-    `began` holds the seconds on the clock at which each part was released. `judged` is how many parts were released
-    when the checks ran, and `text` what the file held then.
+    `began` holds the seconds on the clock at which each part was released, `aloud_began` those at which the questions
+    came after it. `judged` is how many parts were released when the checks ran, and `text` what the file held then.
+    `at_first` tells by the name of a part what its first checks found, or "" if all of it held.
     """
 
     minutes: int
@@ -89,6 +95,8 @@ class Interview:
     ticks: dict[str, str] = field(default_factory=dict)
     aloud: dict[str, str] = field(default_factory=dict)
     began: list[float] = field(default_factory=list)
+    aloud_began: float | None = None
+    at_first: dict[str, str] = field(default_factory=dict)
     judged: int = 0
     text: str | None = None
     not_saved: str = ""
@@ -183,11 +191,26 @@ class Interview:
         if self.released < len(self.parts):
             self.released += 1
             self.began.append(self.clock.used)
+            self.aloud_began = None
         return self.parts[self.released - 1]
 
+    def was_asked_for(self, title: str) -> bool:
+        """Whether a line of the rubric can be judged: that of the change cannot before the change was asked for."""
+        return all(part.stage or part.title != title for part in self.parts[self.released :])
+
+    def begin_aloud(self) -> None:
+        """Count the time from now on for the questions, if a part came before them."""
+        if self.began and self.aloud_began is None:
+            self.aloud_began = self.clock.used
+
+    @property
+    def used_aloud(self) -> float:
+        """The seconds that the questions took."""
+        return 0.0 if self.aloud_began is None else self.clock.used - self.aloud_began
+
     def used_by_part(self) -> list[tuple[Part, float]]:
-        """Return the parts that were released with the seconds that each took; the last goes on."""
-        ends = [*self.began[1:], self.clock.used]
+        """Return the parts that were released with the seconds that each took; the last goes on until the questions."""
+        ends = [*self.began[1:], self.clock.used - self.used_aloud]
         return [(part, end - began) for part, began, end in zip(self.parts, self.began, ends)]
 
     @property
@@ -234,10 +257,20 @@ class Interview:
             if any(not part.stage for part in self.parts[: self.released]):
                 self.change = try_change(self.file, self.follow_up)
             self.also_asked = try_what_is_also_asked(self)
+            self.remember_first_checks()
         if not self.text.strip():
             self.not_saved = f"{FILE} is empty: {SAVE_FIRST}."
         elif self.text == before and not (self.verdict.holds and all(one.holds for one in self.change)):
             self.not_saved = f"{FILE} is as it was at the last check. If you wrote more, {SAVE_FIRST}."
+
+
+    def remember_first_checks(self) -> None:
+        """Keep what the first checks of each part found; a part of which nothing was there is not begun."""
+        for remark in remarks(self) if self.judged else []:
+            if remark.held:
+                missing = next((sentence for sentence, holds in outcomes_of(self, remark.part) if not holds), "")
+                found = f"{remark.held} of {remark.of}: {missing.rstrip('.')}" if missing else ""
+                self.at_first.setdefault(remark.part.name, found)
 
 
 def try_change(file: Path, follow_up: FollowUp) -> list[Requirement]:
@@ -283,7 +316,7 @@ def kept(folder: Path) -> Interview | None:
     """Return the interview that was kept, its clock paused, or None if there is none that can be read."""
     try:
         state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        found = Interview(**{name: state[name] for name in KEPT}, folder=folder)
+        found = Interview(**{name: state[name] for name in KEPT if name in state}, folder=folder)
         found.clock = Clock(found.minutes, used=float(state["used"]))
         return found if 0 <= found.released <= len(found.parts) and found.begun else None
     except (OSError, ValueError, TypeError, LookupError):
@@ -360,7 +393,7 @@ def counted(interview: Interview) -> tuple[int, int]:
 def opening(interview: Interview) -> str:
     """Return the interviewer's first sentence after the checks."""
     if interview.verdict is None:
-        return "I have not seen your file yet."
+        return "Run the checks again: there is no report any more." if interview.at_first else NOT_SEEN
     if not interview.verdict.rows:
         return interview.verdict.said
     if interview.verdict.not_loaded:
@@ -440,7 +473,17 @@ def short_answers(interview: Interview) -> list[tuple[str, list[Block]]]:
 
 
 def minutes_of_parts(interview: Interview) -> list[list[str]]:
-    """Return the parts with their minutes, and those that were used, as a table."""
-    used = {part.name: str(round(seconds / 60)) for part, seconds in interview.used_by_part()}
+    """Return the parts and the questions with their minutes, and those that were used, as a table."""
+    used = {part.name: as_minutes(seconds) for part, seconds in interview.used_by_part()}
+    aloud = "–" if interview.aloud_began is None else as_minutes(interview.used_aloud)
     return [["part", "minutes", "minutes used"],
-            *([p.title, str(p.minutes[interview.length]), used.get(p.name, "–")] for p in interview.parts)]
+            *([p.title, str(p.minutes[interview.length]), used.get(p.name, "–")] for p in interview.parts),
+            ["Questions aloud", str(ALOUD_MINUTES[interview.length] or "–"), aloud]]
+
+
+def first_checks(interview: Interview) -> list[list[str]]:
+    """Return the parts that did not hold at their first checks, as a table, or nothing."""
+    now = {remark.part.name: f"{remark.held} of {remark.of}" for remark in remarks(interview) if remark.of}
+    rows = [[part.title, now.get(part.name, "not checked"), found]
+            for part in interview.parts if (found := interview.at_first.get(part.name))]
+    return [["part", "holds now", "first run"], *rows] if rows else []

@@ -148,7 +148,7 @@ QUESTIONS = [
         "loop", "Does done mean that the task succeeded?",
         "No. It means that the model stopped. Whether the task succeeded is for a check of the task to say.",
         "What would such a check look at?",
-        "At the world, not at the text: is the file changed, does the test pass, is the number right.", 4),
+        "At the world, not at the text: is the file changed, does the test pass, is the number right.", 14),
     Question(
         "loop", "Why is a framework not needed for this?",
         "The loop is some twenty-five lines, and the interesting part is what stands between them. You should know it "
@@ -230,56 +230,56 @@ QUESTIONS = [
         "By the same tasks before and after, each run several times, because one run is partly luck. Compare success "
         "rates, and then steps and cost. A difference smaller than that between two runs of the same agent is noise.",
         "Ten steps, each right with 95%. How many runs are right?",
-        "0.95 to the tenth, 60%. With twenty steps 36%. So shorten the path, or check on the way.", 5),
+        "0.95 to the tenth, 60%. With twenty steps 36%. So shorten the path, or check on the way.", 16),
     Question(
         "production", "A tool hangs. What do you do?",
         "A timeout on every tool: the wait ends, and the model reads that there is no result yet.",
         "Is the tool stopped?",
         "No. Python cannot kill a thread; the call may still be running. So the text must say so, and a write is not "
-        "repeated.", 5),
+        "repeated.", 6),
     Question(
         "production", "When do you retry?",
         "What may pass on a second try: timeouts, rate limits; with growing waits and some jitter, then give up. And "
         "only what is safe to repeat.",
         "Your payment call timed out. Retry?",
-        "No. The request may have landed. Ask for its state first, or send a key that makes repeats harmless.", 5),
+        "No. The request may have landed. Ask for its state first, or send a key that makes repeats harmless.", 6),
     Question(
         "production", "The model makes the same call again and again. How do you notice?",
         "Compare tool, arguments and result with the last ones. The third in a row is not run; stop, or tell the "
         "model to change its approach.",
         "Why compare the result too?",
-        "A poll is the same call with a new answer. That is no loop.", 5),
+        "A poll is the same call with a new answer. That is no loop.", 7),
     Question(
         "production", "A tool may issue refunds. How do you keep a person in charge?",
         "The call is not run. The messages and the open call are saved, and the run ends: waiting for approval. Yes "
         "runs it, no becomes an observation.",
         "The yes comes hours later, in another process. What must be stored?",
-        "The message list, the steps and tokens so far, and which call waits. The list is most of it.", 5),
+        "The message list, the steps and tokens so far, and which call waits. The list is most of it.", 8),
     Question(
         "production", "How do you resume a run without doing anything twice?",
         "By the list: a call with an observation is done. A call without one may have run, so it is answered with "
         "interrupted, not run again.",
         "And the limits?",
-        "Steps and tokens go on counting. One run, one budget; a caller may raise it on purpose.", 5),
+        "Steps and tokens go on counting. One run, one budget; a caller may raise it on purpose.", 8),
     Question(
         "production", "A web page tells your agent to send it all passwords. What protects you?",
         "Not the prompt. What the tools can do at all: least rights, an allow-list, approval for what is risky, and no "
         "secrets in the list.",
         "Is a tool result trusted text?",
-        "No. To the model it reads like any other message. Treat what follows from it as a request by a stranger.", 5),
+        "No. To the model it reads like any other message. Treat what follows from it as a request by a stranger.", 12),
     Question(
         "production", "Two calls in one reply. Do you run them at the same time?",
         "Only if each is safe beside the other, which reads are. The results go into the list in the order of the "
         "calls.",
         "What if one of them fails?",
-        "It gets its own error text; the other keeps its result.", 5),
+        "It gets its own error text; the other keeps its result.", 13),
     Question(
         "production", "The message list does not fit into the context window any more. What do you drop?",
         "The oldest steps, each whole: a reply with all its calls, and their results. The system message, the task and "
         "the latest steps stay. A summary may stand for what was dropped.",
         "Why not drop the longest message?",
         "If it is a result, its call has none any more, and providers refuse the list. Shorten the text of that "
-        "result, or drop the reply and all its results together.", 7),
+        "result, or drop the reply and all its results together.", 15),
     Question(
         "production", "The answer has to be JSON of a given shape. How do you get it?",
         "Ask for it with the provider's structured output, or with a tool named answer whose parameters are the shape. "
@@ -300,28 +300,28 @@ QUESTIONS = [
         "A later run reads them by a tool, or gets them in its first message.",
         "Why not keep all old messages?",
         "They are paid for at every step, old mistakes are read as facts, and one user's data turn up in the run of "
-        "another.", 9),
+        "another.", 15),
     Question(
         "production", "When would you not build an agent?",
         "When the steps can be written down, a workflow is cheaper, faster and easier to test. Nor when mistakes "
         "cannot be reviewed, or the result cannot be judged.",
         "Give an example.",
-        "Classify a ticket, fetch the policy, draft a reply: three calls in a fixed order, no loop.", 5),
+        "Classify a ticket, fetch the policy, draft a reply: three calls in a fixed order, no loop.", 11),
     Question(
         "production", "What do you store of a run?",
         "The message list. It holds what was asked, done and observed, in order; beside it tokens and seconds of "
         "each step.",
         "What must not be in it?",
-        "Secrets: redact by the name of the field, on a copy, and say that this is not complete.", 5),
+        "Secrets: redact by the name of the field, on a copy, and say that this is not complete.", 9),
     Question(
         "production", "How do you change from one provider to another?",
         "An adapter: a function of messages and specs that returns a reply. The loop does not change.",
         "What does the adapter take care of?",
         "The shape of the messages, arguments that come as JSON text, stop reasons such as a reply that was cut off, "
-        "and token counts.", 5),
+        "and token counts.", 10),
     Question(
         "production", "A reply was cut off at the provider's limit, inside a call. Do you run the call?",
         "Never. Its arguments are not whole. The run ends, and says that the reply was truncated.",
         "Why not ask again?",
-        "It would be cut off again. Raise the limit, or let the caller decide.", 5),
+        "It would be cut off again. Raise the limit, or let the caller decide.", 10),
 ]

@@ -6,67 +6,146 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
+from functools import cache
+from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 from looplab.folded import Folded
-from looplab.interview import FILE, NOTEBOOKS, Interview, minutes_of_parts, remarks, report, short_answers
+from looplab.interview import (FILE, NOTEBOOKS, Interview, as_minutes, first_checks, minutes_of_parts, remarks, report,
+                               short_answers)
 from looplab.interview_brief import ALOUD_MINUTES, Criterion, Part
 from looplab.interview_questions import QUESTIONS
 from looplab.view import Block, Code, plural, twin_html
 
 PAGE = "my_interview_result"
+MOST_REASONS = 3
 ON_THE_LOOP = ("loop", "exits", "follow-up")  # each rests on the one before it
 
 
 # --- What to practise next -----------------------------------------------------------------------------------
 
 
-def notebook_named(number: int) -> str:
-    """Return the name of the notebook with a number, or "" if there is none."""
-    found = sorted(NOTEBOOKS.glob(f"{number:02}_*.ipynb"))
-    return found[0].name if found else ""
+class Notebook(NamedTuple):
+    """A notebook: its name with the number, its file, and how many minutes it takes."""
+
+    name: str
+    file: str
+    minutes: int
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.file})"
 
 
-def not_there_yet(interview: Interview) -> Iterator[tuple[Part, str]]:
-    """Yield the parts that do not hold, or were not reached, each with the reason."""
-    said = remarks(interview)
-    for remark in said:
+@cache
+def notebook_named(number: int) -> Notebook | None:
+    """Return the notebook with a number, as its own first lines tell it, or None if there is none."""
+    for path in sorted(NOTEBOOKS.glob(f"{number:02}_*.ipynb")):
+        with path.open(encoding="utf-8") as file:
+            head = file.read(4000)
+        name, minutes = re.search(r"# (\d\d) · ([^\"\\]+)", head), re.search(r"\*\*(\d+)", head)
+        if name and minutes:
+            return Notebook(f"{name[1]} {name[2]}", path.name, int(minutes[1]))
+    return None
+
+
+class Reasons(dict[int, list[str]]):
+    """Why to practise, by the number of a notebook; in the order in which the notebooks came."""
+
+    def add(self, number: int, reason: str) -> None:
+        """Add a reason to those of a notebook."""
+        self.setdefault(number, []).append(reason.rstrip("."))
+
+
+def short(reasons: list[str]) -> str:
+    """Return the first of the reasons in one line, and how many more there are."""
+    more = len(reasons) - MOST_REASONS
+    return "; ".join(reasons[:MOST_REASONS] + [f"and {more} more"] * (more > 0))
+
+
+def does_not_hold(interview: Interview) -> Iterator[tuple[Part, str]]:
+    """Yield the parts that were judged and do not hold, each with the reason."""
+    for remark in remarks(interview):
         if remark.held < remark.of or not remark.of:
             yield remark.part, f"{remark.part.title}: {remark.held} of {remark.of} hold"
-    for number, part in enumerate(interview.parts[len(said):], len(said) + 1):
-        why = "asked for, and not checked" if number <= interview.released else "not reached"
-        yield part, f"{part.title}: {why}"
 
 
-def practice(interview: Interview) -> list[tuple[str, str]]:
-    """Return what to practise next: the name of a notebook, and why; what the checks found comes first.
+def not_checked(interview: Interview) -> Iterator[tuple[Part, str]]:
+    """Yield the parts that were not judged, each with the reason."""
+    judged = len(remarks(interview))
+    for number, part in enumerate(interview.parts[judged:], judged + 1):
+        yield part, f"{part.title}: {'asked for, and not checked' if number <= interview.released else 'not reached'}"
 
-    Of the parts that rest on the loop only the first is named, for its fault may be that of the others. It is nothing
-    while the file was not judged or cannot be used, and while nothing is weak but marks are open.
+
+def held_after_a_hint(interview: Interview) -> Iterator[tuple[Part, str]]:
+    """Yield the parts that hold now and did not at their first checks, each with the reason."""
+    for remark in remarks(interview):
+        found = interview.at_first.get(remark.part.name)
+        if found and remark.held == remark.of:
+            yield remark.part, f"{remark.part.title}: held after a hint, first run {found.partition(':')[0]}"
+
+
+def practice(interview: Interview) -> list[tuple[Notebook, str]]:
+    """Return what to practise next: a notebook, and why.
+
+    First come the parts whose checks fail or that were ticked weak, then those that held after a hint or were not
+    reached, then the questions that were ticked weak, then what no check is about. Of the parts that rest on the loop
+    only the first that fails is named, for its fault may be that of the others. It is nothing while the file was not
+    judged or cannot be used, and while nothing is weak but marks are open.
     """
     if interview.verdict is None or not interview.verdict.rows or interview.not_usable:
         return []
-    why: dict[int, list[str]] = {}
-    on_the_loop = 0
-    for part, reason in not_there_yet(interview):
-        on_the_loop += part.name in ON_THE_LOOP
-        if part.name not in ON_THE_LOOP or on_the_loop == 1:
-            why.setdefault(part.notebook, []).append(reason)
-    for part, asked in interview.also_asked:
-        why.setdefault(asked.notebook, []).append(f"{part.title}: {asked.about}")
-    for criterion in interview.rubric:
-        if interview.ticks.get(criterion.name) == "weak":
-            why.setdefault(home(interview, criterion), []).append(f"{criterion.name}: you ticked weak")
+    why, on_the_loop = Reasons(), 0
+    weak = [criterion for criterion in interview.rubric if interview.ticks.get(criterion.name) == "weak"]
+    for found in (does_not_hold, held_after_a_hint, not_checked):
+        for part, reason in found(interview):
+            rests = part.name in ON_THE_LOOP and found is not held_after_a_hint
+            on_the_loop += rests
+            if not rests or on_the_loop == 1:
+                why.add(part.notebook, reason)
+        if found is does_not_hold:
+            for criterion in weak:
+                why.add(home(interview, criterion), f"{criterion.name}: you ticked weak")
     for q in QUESTIONS:
         if interview.aloud.get(q.question) == "weak":
-            why.setdefault(q.notebook, []).append(f"you ticked weak: “{q.question}”")
+            why.add(q.notebook, f"you ticked weak: “{q.question}”")
+    for part, asked in interview.also_asked:
+        why.add(asked.notebook, f"{part.title}: {asked.about}")
     if not why and not still_open(interview):
-        why[18] = ["nothing was weak: find the bugs of others"]
-    for criterion in interview.rubric:
-        if interview.ticks.get(criterion.name) == "fine":
-            why.setdefault(home(interview, criterion), []).append(f"{criterion.name}, to be strong: {criterion.strong}")
-    return [(name, "; ".join(reason.rstrip(".") for reason in reasons))
-            for number, reasons in why.items() if (name := notebook_named(number))]
+        why.add(18, "nothing was weak: find the bugs of others")
+    return [(notebook, short(reasons)) for number, reasons in why.items() if (notebook := notebook_named(number))]
+
+
+def in_an_hour(notebooks: list[Notebook]) -> int:
+    """Return how many of the notebooks, from the first on, fit into an hour."""
+    return sum(total <= 60 for total in accumulate(notebook.minutes for notebook in notebooks))
+
+
+def to_be_strong(interview: Interview) -> list[str]:
+    """Return the notebooks of what was ticked fine."""
+    fine = [criterion for criterion in interview.rubric if interview.ticks.get(criterion.name) == "fine"]
+    return [f"{criterion.name}: {notebook}" for criterion in fine
+            if (notebook := notebook_named(home(interview, criterion)))]
+
+
+def practice_blocks(interview: Interview) -> list[Block]:
+    """Return what to practise as blocks: what to do with an hour, the notebooks in their order, and what is open."""
+    if interview.not_usable:
+        return ["Mend the file, and run the checks again."]
+    if interview.verdict is None or not interview.verdict.rows:
+        then = "run the checks again" if interview.at_first else "write the first part, and run the checks"
+        return [f"What to practise next is said once the file was judged: {then}."]
+    blocks: list[Block] = []
+    if found := practice(interview):
+        fit = in_an_hour([notebook for notebook, _ in found])
+        hour = ", then ".join(f"{notebook.name} ({notebook.minutes} minutes)" for notebook, _ in found[:fit])
+        when = ["First", *["Then"] * (fit - 1), *["Later"] * (len(found) - fit)]
+        blocks += [f"With an hour: {hour}.{' The rest later.' if fit < len(found) else ''}",
+                   [["when", "notebook", "because"],
+                    *([at, str(notebook), why] for at, (notebook, why) in zip(when, found))]]
+    if fine := to_be_strong(interview):
+        blocks += ["Fine, and to be strong when there is time:", fine]
+    return [*blocks, still_open(interview)]
 
 
 def home(interview: Interview, criterion: Criterion) -> int:
@@ -76,8 +155,9 @@ def home(interview: Interview, criterion: Criterion) -> int:
 
 def still_open(interview: Interview) -> str:
     """Say what the reader has not ticked yet; "" if each mark of the rubric is, and a question where there is time."""
-    left = [criterion for criterion in interview.rubric if criterion.name not in interview.ticks]
-    found = [f"{len(left)} of {len(interview.rubric)} marks of the rubric"] if left else []
+    asked = [criterion for criterion in interview.rubric if interview.was_asked_for(criterion.name)]
+    left = [criterion for criterion in asked if criterion.name not in interview.ticks]
+    found = [f"{len(left)} of {len(asked)} marks of the rubric"] if left else []
     found += ["the questions aloud"] if ALOUD_MINUTES[interview.length] and not interview.aloud else []
     return f"Still open: {' and '.join(found)}." if found else ""
 
@@ -86,16 +166,34 @@ def still_open(interview: Interview) -> str:
 
 
 def result_blocks(interview: Interview) -> list[Block]:
-    """Return the result as blocks."""
-    used = round(interview.clock.used / 60)
-    blocks: list[Block] = [
-        f"An interview of {interview.minutes} minutes, seed {interview.seed}: {plural(used, 'minute')} used, "
-        f"{plural(interview.released, 'part')} of {len(interview.parts)} asked for."]
+    """Return the result as blocks: what it was, how it went, and what to practise."""
+    practise = practice_blocks(interview)
+    return [summary(interview), *how_it_went(interview), *["What to practise:"] * (len(practise) > 1), *practise]
+
+
+def result_html(interview: Interview) -> str:
+    """Return the result as HTML, with links to the notebooks, which open beside the one that it is shown in."""
+    blocks = result_blocks(interview)
+    return re.sub(r"(\d\d [\w -]+) \((\d\d_\w+\.ipynb)\)", r'<a href="\2" target="_blank">\1</a>', twin_html(blocks))
+
+
+def summary(interview: Interview) -> str:
+    """Say which interview it was, and how far it came."""
+    return (f"An interview of {interview.minutes} minutes, seed {interview.seed}: "
+            f"{as_minutes(interview.clock.used)} minutes used, {plural(interview.released, 'part')} of "
+            f"{len(interview.parts)} asked for.")
+
+
+def how_it_went(interview: Interview) -> list[Block]:
+    """Return the minutes, the change, the report, what the first checks found, and what was ticked."""
+    blocks: list[Block] = []
     if interview.began and interview.clock.used:
         blocks.append(minutes_of_parts(interview))
     if interview.released and not interview.parts[interview.released - 1].stage:
         blocks += [f"The change that was asked for: {interview.follow_up.asks}", Code(interview.follow_up.code)]
     blocks += report(interview)
+    if first := first_checks(interview):
+        blocks += ["What did not hold at the first checks of a part:", first]
     ticked = [[c.name, mark, example(c, mark)] for c in interview.rubric if (mark := interview.ticks.get(c.name))]
     if ticked:
         blocks += ["What you ticked:", [["part", "mark", "like this"], *ticked]]
@@ -103,14 +201,7 @@ def result_blocks(interview: Interview) -> list[Block]:
         marks = Counter(interview.aloud.values())
         blocks.append(f"{plural(len(interview.aloud), 'question')} answered aloud: {marks['strong']} strong, "
                       f"{marks['fine']} fine, {marks['weak']} weak.")
-    if interview.not_usable:
-        return [*blocks, "Mend the file, and run the checks again."]
-    if interview.verdict is None or not interview.verdict.rows:
-        return [*blocks, "What to practise next is said once the file was judged: write the first part, and run the "
-                         "checks."]
-    if rows := [list(row) for row in practice(interview)]:
-        blocks += ["What to practise next:", [["notebook", "because"], *rows]]
-    return [*blocks, still_open(interview)]
+    return blocks
 
 
 def example(criterion: Criterion, mark: str) -> str:
@@ -140,13 +231,13 @@ details {{ margin: .5rem 0; }} summary {{ cursor: pointer; }}
 
 
 def page_html(interview: Interview, day: date) -> str:
-    """Return the result page: the result, the short answers and the file folded, and links to the notebooks."""
+    """Return the result page: what to practise, how it went, and folded the short answers and the file."""
     folded = short_answers(interview)
     if interview.text is not None:
         folded.append((f"{FILE}, as it was judged", [Code(interview.text)]))
-    content = twin_html(result_blocks(interview))
-    linked = re.sub(r"<td>(\d\d_\w+\.ipynb)</td>", r'<td><a href="\1">\1</a></td>', content)
-    return PAGE_HTML.format(day=day.isoformat(), content=f"{linked}\n{Folded(folded).html}")
+    parts = [twin_html([summary(interview)]), "<h2>What to practise</h2>", twin_html(practice_blocks(interview)),
+             "<h2>How it went</h2>", twin_html(how_it_went(interview)), Folded(folded).html]
+    return PAGE_HTML.format(day=day.isoformat(), content="\n".join(parts))
 
 
 def save_page(interview: Interview, day: date | None = None) -> Path:

@@ -12,10 +12,11 @@ import ipywidgets as widgets
 from looplab import view
 from looplab.folded import Folded
 from looplab.follow_ups import FOLLOW_UPS, sentence_of
-from looplab.interview import FILE, NOTEBOOKS, Interview, headline, keep, kept, opening, report, short_answers
+from looplab.interview import (FILE, NOTEBOOKS, Interview, as_minutes, headline, keep, kept, opening, report,
+                               short_answers)
 from looplab.interview_brief import ALOUD_MINUTES, BRIEF, LENGTHS, MARKS, PARTS, RUBRIC
 from looplab.interview_questions import QUESTIONS
-from looplab.interview_result import result_blocks, save_page
+from looplab.interview_result import result_blocks, result_html, save_page
 from looplab.view import Bench, Block, Code, escape, guarded, plural, twin_html
 
 NOT_TICKED = "not yet"
@@ -263,6 +264,9 @@ def asked_html(interview: Interview) -> str:
     parts = [("The parts and their minutes", [minutes]), ("The brief", BRIEF),
              *((f"{n}. {p.title}", interview.asked(p)) for n, p in enumerate(released, 1))]
     shown = [f"<summary>{escape(title)}</summary>{twin_html(blocks)}</details>" for title, blocks in parts]
+    for n, part in enumerate(released, 1 + len(shown) - len(released)):
+        nudge = Folded([("Stuck for two minutes?", [part.nothing])]).html
+        shown[n - 1] = f"{shown[n - 1].removesuffix('</details>')}{nudge}</details>"
     folded = [f"<details>{part}" for part in shown[:-1]]
     return f'<div class="ll-asked">{"".join(folded)}<details open>{shown[-1]}</div>'
 
@@ -281,7 +285,10 @@ def pace(interview: Interview) -> str:
     if not used:
         return ""
     part, seconds = used[-1]
-    return f" · {part.title}: {int(seconds / 60)} of {part.minutes[interview.length]} minutes"
+    title, most = part.title, part.minutes[interview.length]
+    if interview.aloud_began is not None:
+        title, most, seconds = "Questions aloud", ALOUD_MINUTES[interview.length], interview.used_aloud
+    return f" · {title}: {as_minutes(seconds)}{f' of {most} minutes' if most else ''}"
 
 
 def left_over(left: Interview | None) -> str:
@@ -333,6 +340,7 @@ class RubricBench(Bench):
             for row in rows:
                 row.layout.display = None if name in {c.name for c in self._room.interview.rubric} else "none"
         for name, choice in self.choices.items():
+            choice.disabled = not self._room.interview.was_asked_for(name)
             choice.value = self._room.interview.ticks.get(name, NOT_TICKED)
 
     def twin(self) -> list[Block]:
@@ -365,13 +373,13 @@ class QuestionBench(Bench):
     def more(self, _: Any = None) -> None:
         """Show the answer; then the question that follows; then its answer."""
         self.shown = min(self.shown + 1, 3)
-        self._show()
+        self._begin()
 
     @guarded
     def next(self, _: Any = None) -> None:
         """Ask the next question; after the last comes the first."""
         self.place, self.shown = (self.place + 1) % len(QUESTIONS), 0
-        self._show()
+        self._begin()
 
     @guarded
     def back(self, _: Any = None) -> None:
@@ -383,6 +391,7 @@ class QuestionBench(Bench):
     def _ticked(self, change: Any) -> None:
         aloud = self._room.interview.aloud
         aloud.pop(self.question.question, None)
+        self._room.interview.begin_aloud()
         if change["new"] != NOT_TICKED:
             aloud[self.question.question] = change["new"]
         self._show_count()
@@ -390,12 +399,19 @@ class QuestionBench(Bench):
         for other in self._room.others:
             other.refresh()
 
+    def _begin(self) -> None:
+        self._room.interview.begin_aloud()
+        self._room.keep()
+        self._show()
+
     def _show(self) -> None:
         q = self.question
         self._say.value = view.sentence(f"<b>{escape(q.topic.capitalize())}.</b> {escape(q.question)}")
         lines = [q.answer, f"Then: {q.then}", q.reply][: self.shown]
         self._answer.value = "".join(f'<p class="ll-answer">{escape(line)}</p>' for line in lines)
         self.buttons["back"].disabled = not self.place
+        is_last = self.place == len(QUESTIONS) - 1
+        self.buttons["next"].description = "Begin again with the first" if is_last else "Next question"
         self.buttons["more"].description = MORE[self.shown]
         self.buttons["more"].disabled = self.shown == 3
         self.tick.value = self._room.interview.aloud.get(q.question, NOT_TICKED)
@@ -437,7 +453,7 @@ class ResultBench(Bench):
     def refresh(self) -> None:
         """Show what the interview has come to; what was saved may be no longer that."""
         self._saved.value = ""
-        self._page.value = f'<div class="ll-report">{twin_html(result_blocks(self._room.interview))}</div>'
+        self._page.value = f'<div class="ll-report">{result_html(self._room.interview)}</div>'
 
     def twin(self) -> list[Block]:
         """Return the result as it is now."""
