@@ -190,7 +190,7 @@ def test_the_lines_to_be_found_are_those_that_were_changed(fault):
     function, section = place_of(fault)
     assert section in [s.title for s in sections_of(broken_text(fault))]
     assert any(getattr(node, "name", "") == function and node.lineno <= min(lines_of(fault)) <= node.end_lineno
-               for node in ast.walk(ast.parse(broken_text(fault))))
+               for node in ast.walk(ast.parse(split_text(broken_text(fault))[0])))
 
 
 @each_fault
@@ -281,7 +281,6 @@ BODIES = {
     "assert run(agentloop, agentloop.weather_script()).status == 'done'": "the test passes on both loops",
     "assert False, 'no'": "the test fails on our loop, so it does not tell the two apart: it raised AssertionError: no",
     "agentloop.nothing": "the test fails on our loop",
-    "while True: pass": "on our loop the test was still running after 3 seconds and was stopped; does its script end?",
     "import os; os._exit(1)": "on our loop the test ended the process, or used up its memory.",
     "RUNS.append(1); assert len(RUNS) < 2": "the test passes on both loops, so the broken one gets away with it.",
     "yield": "calling this test runs none of its lines",
@@ -295,6 +294,12 @@ def test_a_test_that_does_not_tell_the_loops_apart_is_told_why(body):
     judgement = judge_test(1, cell(f"RUNS = []\n\n\ndef test(agentloop):\n    {body}"))
     assert not judgement.caught and BODIES[body] in judgement.text
     assert not judgement.text.endswith("?.")
+
+
+def test_a_test_that_never_ends_is_stopped_and_told_so(monkeypatch):
+    monkeypatch.setattr(sandbox, "SECONDS", 0.5)
+    text = judge_test(1, cell("def test(agentloop):\n    while True: pass")).text
+    assert "on our loop the test was still running after 0.5 seconds and was stopped; does its script end?" in text
 
 
 def test_a_test_may_use_open_which_a_notebook_wraps():

@@ -251,7 +251,7 @@ def test_the_curve_and_its_points_stay_within_their_frame(chance: float, steps: 
 def test_the_plot_of_chances_counts_where_the_simulation_agrees() -> None:
     plot = chance_plot([0.95, 0.99], [1, 10, 20], 100, 7)
     agree = sum(points(chance, 100, 7)[n].agrees for chance in (0.95, 0.99) for n in (1, 10, 20))
-    assert plot.sentence.endswith(f"In {agree} of 6 places the simulation agrees.")
+    assert plot.png and plot.sentence.endswith(f"In {agree} of 6 places the simulation agrees.")
     assert plot.rows[2][:2] == ["10", "59.9%"] and "0.95 to the power of 20 is 36%" in plot.sentence
 
 

@@ -509,7 +509,7 @@ def test_the_small_pictures_say_what_each_agent_spends_and_where_it_is_wrong() -
     much, little = (sum(score.tokens for score in scores) for scores in (GOOD, SLOPPY))
     assert plot.sentence == (f"Of 16 tasks good is right on 16 and spends {much:,}; sloppy is right on 7 and spends "
                              f"{little:,} tokens.")
-    assert plot.rows[1] == ["pune-f", f"{GOOD[0].tokens}", f"{SLOPPY[0].tokens} wrong"]
+    assert plot.png and plot.rows[1] == ["pune-f", f"{GOOD[0].tokens}", f"{SLOPPY[0].tokens} wrong"]
 
 
 def test_small_pictures_of_other_tasks_or_of_one_agent_are_refused() -> None:

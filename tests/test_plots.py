@@ -260,22 +260,22 @@ def test_no_label_of_a_line_lies_over_a_line_or_another_label(series):
 def test_long_text_is_cut_in_the_picture_and_whole_in_the_words():
     for draw in (plots.lines, plots.bars):
         plot = draw("t" * 999, [1, 2], {"n" * 999: [1, 2]}, "s" * 999, x_name="x" * 999, limits={"l" * 999: 3})
-        assert "n" * 999 in plot.text and "n" * 999 in plot.html
+        assert plot.png and "n" * 999 in plot.text and "n" * 999 in plot.html
 
 
 def test_evil_text_is_drawn_as_text_and_escaped_in_html():
     for draw in (plots.lines, plots.bars):
         plot = draw(EVIL, [1, 2], {EVIL: [1, 2]}, EVIL, x_name=EVIL, limits={EVIL: 3}, walls={EVIL: 2})
-        assert "<script" not in plot.html and "&lt;script&gt;" in plot.html
+        assert plot.png and "<script" not in plot.html and "&lt;script&gt;" in plot.html
         assert len(plot.text.splitlines()) == 4
         plot.text.encode("utf-8")
 
 
 def test_drawing_opens_no_pyplot_figure_and_leaves_the_settings_as_they_were():
     before = dict(matplotlib.rcParams)
-    plots.lines("Two", [1, 2], {"a": [1, 2]}, "It grows.")
+    assert plots.lines("Two", [1, 2], {"a": [1, 2]}, "It grows.").png
     assert dict(matplotlib.rcParams) == before
-    program = ("import sys; from looplab import plots; plots.lines('A', [1, 2], {'a': [1, 2]}, 'It grows.');"
+    program = ("import sys; from looplab import plots; plots.lines('A', [1, 2], {'a': [1, 2]}, 'It grows.').png;"
                "print('matplotlib.pyplot' in sys.modules)")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert done.stdout.split() == [b"False"], done.stderr

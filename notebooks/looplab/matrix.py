@@ -9,6 +9,7 @@ the first. Exits with 1 if a fault fails no test, or two fail the same ones. It 
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import os
@@ -96,6 +97,7 @@ class Notes:
 
 def work() -> None:
     """Do the jobs in the folder that is the first argument: each loop is imported anew, as are the tests."""
+    gc.freeze()  # pytest collects several times in each session
     folder = Path(sys.argv[1])
     loop, failed = folder / "agentloop.py", []
     for text, tests in json.loads((folder / "jobs.json").read_text(encoding="utf-8")):

@@ -7,6 +7,7 @@ one shows it.
 from __future__ import annotations
 
 import base64
+import functools
 import io
 import json
 import math
@@ -107,14 +108,19 @@ def fixed_run(start: int = 1000, more: int = 500, steps: int = 8) -> tuple[Agent
 class Plot:
     """A drawn plot: its title, one sentence that says what it shows, and its data as a table.
 
-    The first row of the table is its head. `draw` is called once, with an empty figure.
+    The first row of the table is its head. `draw` is called with an empty figure, when the picture is first asked for.
     """
 
     def __init__(self, title: str, sentence: str, rows: Sequence[Sequence[Cell]],
                  draw: Callable[[Figure], None]) -> None:
         self.title, self.sentence = one_line(title), one_line(sentence)
         self.rows = [[show(cell) for cell in row] for row in rows]
-        self.png = _png(draw)
+        self._draw = draw
+
+    @functools.cached_property
+    def png(self) -> bytes:
+        """The picture."""
+        return _png(self._draw)
 
     @property
     def text(self) -> str:

@@ -167,8 +167,9 @@ def is_missing(fault: Fault) -> bool:
 def statement_lines(fault: Fault) -> frozenset[int]:
     """Return the broken lines with the rest of their statements; an `if` and a single line under it are one."""
     lines, found = lines_of(fault), set(lines_of(fault))
-    for node in ast.walk(ast.parse(broken_text(fault))):
-        if isinstance(node, ast.stmt | ast.excepthandler) and not is_missing(fault):
+    loop, _ = split_text(broken_text(fault))
+    for node in ast.walk(ast.parse("" if is_missing(fault) else loop)):
+        if isinstance(node, (ast.stmt, ast.excepthandler)):
             body, last = getattr(node, "body", []), node.end_lineno or node.lineno
             if body and not (isinstance(node, ast.If) and last == body[0].lineno and not node.orelse):
                 last = body[0].lineno - 1
