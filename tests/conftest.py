@@ -23,6 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("stages", "the stages in tests/spec")
     group.addoption("--impl", metavar="FILE", help="the file they run against; agentloop.py if none is given")
     group.addoption("--stage", metavar="N", type=int, choices=list(STAGES), help="run stages 1 to N; all if not given")
+    group.addoption("--seconds", metavar="S", type=float, default=2, help="how long one piece of the file may run; 2")
     group.addoption("--report", metavar="FILE", help="write each requirement and its outcome to FILE, as JSON")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +13,8 @@ from typing import Any
 SPEC = Path(__file__).parent / "spec"
 OPTIONS = ["-o", "addopts=", "-p", "no:nbval", "-p", "no:cacheprovider", "-q", str(SPEC)]
 JUDGE_ALL = """
-import json, sys, pytest
+import gc, json, sys, pytest
+gc.freeze()  # pytest collects several times for each file
 options, jobs = json.loads(sys.argv[1])
 for file, stage, report in jobs:
     pytest.main([*options, "--impl", file, "--stage", str(stage), "--report", report])
@@ -22,7 +24,9 @@ Row = dict[str, Any]
 Judge = Callable[[str], list[Row]]
 
 
-def judge_files(folder: Path, files: Mapping[str, tuple[str | None, int]], processes: int) -> Judge:
+def judge_files(
+    folder: Path, files: Mapping[str, tuple[str | None, int]], processes: int = 1, *options: str
+) -> Judge:
     """Judge files in a folder, given by name as a text and the last stage to run; None for a file that is not there.
 
     Return a function that gives the rows of a file by its name, one for each requirement.
@@ -35,8 +39,9 @@ def judge_files(folder: Path, files: Mapping[str, tuple[str | None, int]], proce
     with (folder / "output.txt").open("w", encoding="utf-8") as output:
         running = [
             subprocess.Popen(
-                [sys.executable, "-c", JUDGE_ALL, json.dumps(([*OPTIONS, "--assert=plain"], jobs[first::processes]))],
+                [sys.executable, "-c", JUDGE_ALL, json.dumps(([*OPTIONS, "--assert=plain", *options], jobs[first::processes]))],
                 cwd=folder,
+                env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
                 stdout=output,
                 stderr=output,
             )

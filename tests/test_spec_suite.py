@@ -74,20 +74,22 @@ RUN_AGENT = PLAIN + "\n\ndef run_agent(task, model, registry, **limits):\n"
 BROKEN = {
     "syntax error": "def validate_args(args, schema)\n    return None\n",
     "raises at import": "import json\njson.load_all\n",
-    "endless at import": "if True:\n" + ENDLESS,
     "sys.exit at import": "import sys\nsys.exit('bye')\n",
     "empty": "",
     "no registry": PLAIN + "\ndel ToolRegistry\n",
     "placeholder": PLAIN + "\nvalidate_args = ...\n",
-    "endless loop": RUN_AGENT + "    while True:\n        time.sleep(0.01)\n\n\nimport time\n",
-    "endless printing": PLAIN + "\ndef final(text):\n" + CATCHES_ALL,
-    "sleeps": PLAIN + "\nimport time\ndef call(*id_and_name, **args):\n    time.sleep(3600)\n",
     "sys.exit in run_agent": RUN_AGENT + "    raise SystemExit\n",
-    "catches all": PLAIN.replace("reply = model(messages, specs)", CATCHES_MODEL).replace("max_steps + 1", "10**9"),
     "asks for input": PLAIN + "\ndef final(text):\n    return ModelReply(input())\n",
     "ignores max_steps": PLAIN.replace("range(1, max_steps + 1)", "range(1, 10**9)"),
     "no result": RUN_AGENT + "    return None\n",
     "messages are text": RUN_AGENT + "    return AgentResult('done', 'It is 86.0 F in Pune.', 1, 1, ['text'])\n",
+}
+NEVER_ENDS = {
+    "endless at import": "if True:\n" + ENDLESS,
+    "endless loop": RUN_AGENT + "    while True:\n        time.sleep(0.01)\n\n\nimport time\n",
+    "endless printing": PLAIN + "\ndef final(text):\n" + CATCHES_ALL,
+    "sleeps": PLAIN + "\nimport time\ndef call(*id_and_name, **args):\n    time.sleep(3600)\n",
+    "catches all": PLAIN.replace("reply = model(messages, specs)", CATCHES_MODEL).replace("max_steps + 1", "10**9"),
 }
 
 
@@ -97,7 +99,14 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     files: dict[str, tuple[str | None, int]] = {"not there": (None, 5)}
     files |= {name: (text, 5) for name, text in {**BROKEN, **HONEST}.items()}
     files |= {name: (CORE.replace(old, new) + REST, stage) for name, (stage, old, new) in SABOTAGES.items()}
-    return judge_files(tmp_path_factory.mktemp("judged"), files, processes=3)  # some wait for what does not end
+    return judge_files(tmp_path_factory.mktemp("judged"), files, processes=2)
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    """What the suite reports on a file that never ends, with little time for it."""
+    files = {name: (text, 5) for name, text in NEVER_ENDS.items()}
+    return judge_files(tmp_path_factory.mktemp("stopped"), files, 3, "--seconds=0.5")
 
 
 def stages(rows: list[Row], outcome: str) -> dict[int, int]:
@@ -143,14 +152,22 @@ def test_a_sabotage_fails_in_its_stage_and_in_none_before(name: str, judged: Jud
     {
         "syntax error": "importing syntax error.py: it raised SyntaxError: ",
         "raises at import": "importing raises at import.py: it raised AttributeError: ",
-        "endless at import": "importing endless at import.py: it was still running after 2 seconds and was stopped",
         "sys.exit at import": "importing sys.exit at import.py: it called sys.exit (line 2)",
         "empty": "empty.py has no class or function named ",
         "not there": "there is no file ",
     }.items(),
 )
 def test_a_file_that_cannot_be_used_gives_one_sentence_a_stage(name: str, sentence: str, judged: Judge) -> None:
-    rows = judged(name)
+    assert_not_loaded(judged(name), sentence)
+
+
+def test_nor_can_a_file_that_never_ends_when_it_is_imported(stopped: Judge) -> None:
+    sentence = "importing endless at import.py: it was still running after 0.5 seconds and was stopped"
+    assert_not_loaded(stopped("endless at import"), sentence)
+
+
+def assert_not_loaded(rows: list[Row], sentence: str) -> None:
+    """Assert that one sentence is all that is said of each stage."""
     assert stages(rows, "failed") == dict.fromkeys([1, 2, 3, 4, 5], 1)
     assert not stages(rows, "passed")
     for stage in (1, 2, 3, 4, 5):
@@ -185,14 +202,14 @@ def test_a_name_that_is_missing_keeps_no_test_from_running_that_can_do_without(j
     ],
 )
 def test_code_that_never_ends_is_stopped_once_a_stage_and_the_rest_goes_on(
-    name: str, tried: str, stuck: list[int], judged: Judge
+    name: str, tried: str, stuck: list[int], stopped: Judge
 ) -> None:
-    rows = judged(name)
+    rows = stopped(name)
     assert stages(rows, "failed") == dict.fromkeys(stuck, 1)
     for stage in stuck:
         message = failures(rows, stage)[0]
         assert message.startswith(f"tried:     {tried}")
-        assert message.endswith("came back: it was still running after 2 seconds and was stopped")
+        assert message.endswith("came back: it was still running after 0.5 seconds and was stopped")
     skipped = [row for row in rows if row["outcome"] == "skipped"]
     assert all(row["message"].startswith(f"not tried, because this did not end: {tried}") for row in skipped)
     assert {row["stage"] for row in skipped} <= set(stuck)
@@ -218,9 +235,9 @@ def test_whatever_comes_back_is_told_in_three_lines(name: str, stage: int, came_
         assert labels == ["tried", "expected", "came back"]
 
 
-def test_a_loop_that_catches_all_exceptions_is_stopped_all_the_same(judged: Judge) -> None:
-    rows = judged("catches all")
-    assert failures(rows, 5)[-1].endswith("it was still running after 2 seconds and was stopped")
+def test_a_loop_that_catches_all_exceptions_is_stopped_all_the_same(stopped: Judge) -> None:
+    rows = stopped("catches all")
+    assert failures(rows, 5)[-1].endswith("it was still running after 0.5 seconds and was stopped")
     assert list(stages(rows, "failed")) == list(stages(rows, "skipped")) == [5]
 
 

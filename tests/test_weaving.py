@@ -67,7 +67,7 @@ def file_as_of(notebook: Path) -> str:
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Judge:
     """Return what the suite says of the file as of each notebook."""
     files = {notebook.stem: (file_as_of(notebook), min(int(notebook.name[:2]), 5)) for notebook in BUILDING}
-    return judge_files(tmp_path_factory.mktemp("so_far"), files, processes=1)
+    return judge_files(tmp_path_factory.mktemp("so_far"), files)
 
 
 @pytest.mark.parametrize("notebook", BUILDING, ids=lambda notebook: notebook.stem)

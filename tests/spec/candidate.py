@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-SECONDS = 2  # how long one piece of the file's code may run
+SECONDS = 2.0  # how long one piece of the file's code may run; the option --seconds sets it
 CHARS = 1000  # how much is shown of what it prints, and of a value
 MODULE = "file_under_test"
 
@@ -123,7 +123,7 @@ def load(path: Path) -> tuple[ModuleType | None, str]:
 def describe(error: BaseException) -> str:
     """Say in words how a piece of the file's code ended without a result."""
     if isinstance(error, StillRunning):
-        return f"it was still running after {SECONDS} seconds and was stopped"
+        return f"it was still running after {SECONDS:g} seconds and was stopped"
     if isinstance(error, AskedTooOften):
         return str(error)
     if isinstance(error, SystemExit):

@@ -8,11 +8,13 @@ from types import ModuleType
 
 import pytest
 
+from . import candidate
 from .candidate import Candidate, load
 
 
 @pytest.fixture(scope="session")
-def loaded(impl: Path) -> tuple[ModuleType | None, str]:
+def loaded(impl: Path, pytestconfig: pytest.Config) -> tuple[ModuleType | None, str]:
+    candidate.SECONDS = pytestconfig.option.seconds
     return load(impl)
 
 
