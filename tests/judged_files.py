@@ -36,10 +36,11 @@ def judge_files(
         if text is not None:
             (folder / f"{name}.py").write_text(text, encoding="utf-8")
         jobs.append((f"{name}.py", stage, f"{name}.json"))
+    options = (*OPTIONS, "--assert=plain", *options)
     with (folder / "output.txt").open("w", encoding="utf-8") as output:
         running = [
             subprocess.Popen(
-                [sys.executable, "-c", JUDGE_ALL, json.dumps(([*OPTIONS, "--assert=plain", *options], jobs[first::processes]))],
+                [sys.executable, "-c", JUDGE_ALL, json.dumps((options, jobs[first::processes]))],
                 cwd=folder,
                 env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
                 stdout=output,

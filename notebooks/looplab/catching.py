@@ -114,7 +114,7 @@ def try_on_both(broken: str, job: Json, outside: bool) -> tuple[bool, str, str]:
         said = f"run again on our loop, the test fails: {again['came_back']}. Keep all that it changes inside of it."
         return False, said, printed
     if other["ended"] == "stopped":
-        said = f"it never ended, and was stopped after {sandbox.SECONDS:.0f} seconds"
+        said = f"it never ended, and was stopped after {sandbox.SECONDS:g} seconds"
         return True, f"caught. The test passes on our loop; on the broken one {said}.", printed
     return True, f"caught. The test passes on our loop; on the broken one {other['came_back']}.", printed
 
@@ -129,7 +129,7 @@ def try_on(text: str, job: Json) -> Json:
         return outcome
     became = "ended the process, or used up its memory"
     if ended == "stopped":
-        became = f"was still running after {sandbox.SECONDS:.0f} seconds and was stopped"
+        became = f"was still running after {sandbox.SECONDS:g} seconds and was stopped"
     return outcome | {"failed": True, "came_back": f"it {became}"}
 
 

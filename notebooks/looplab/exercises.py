@@ -21,7 +21,7 @@ PROGRESS = FOLDER / "progress.json"  # the reader's own; delete it to begin agai
 SOLUTIONS = FOLDER / "solutions"
 LABEL = 11
 
-SANDBOX = sandbox.Sandbox("looplab.exercise_bank")
+SANDBOX = sandbox.Sandbox("looplab.exercise_bank", "looplab.evidence", "hashlib")
 tried: set[str] = set()
 hints_given: dict[str, int] = {}
 
@@ -109,7 +109,7 @@ def judge_events(exercise: Exercise, events: list[Json], ended: str, shadowed: l
         inputs = inputs or [{"given": "the cell as it is", "expected": "code that ends"}]
         came_back = "it ended the whole process, or used up its memory"
         if ended == "stopped":
-            came_back = f"it was still running after {sandbox.SECONDS:.0f} seconds and was stopped"
+            came_back = f"it was still running after {sandbox.SECONDS:g} seconds and was stopped"
         outcomes.append({"holds": False, "came_back": came_back, "printed": ""})
     held, cases = sum(outcome["holds"] for outcome in outcomes), len(exercise.cases)
     head = f"{exercise.id}: {held} of {cases} cases hold."
