@@ -586,12 +586,14 @@ def serving(provider: Provider, port: int = 0, log: Callable[[str], object] = no
 
 WELCOME = "A provider on this machine. It plays one script, the weather task, whatever it is asked.\n"
 LINES = """A provider on this machine, until Ctrl-C. It plays one script, the weather task, whatever it is asked,
-and takes any name of a model. A line for each client:
+and takes any name of a model. A client of each kind:
 
-Anthropic(base_url="{url}", api_key="{key}", max_retries=0)
-AnthropicBedrockMantle(base_url="{url}", api_key="{key}", max_retries=0)
-AnthropicBedrock(base_url="{url}", api_key="{key}", aws_region="us-east-1", max_retries=0)
-OpenAI(base_url="{url}/v1", api_key="{key}", max_retries=0)
+client = Anthropic(base_url="{url}", api_key="{key}", max_retries=0)
+client = AnthropicBedrockMantle(base_url="{url}", api_key="{key}", max_retries=0)
+client = AnthropicBedrock(base_url="{url}", api_key="{key}", aws_region="us-east-1", max_retries=0)
+client = OpenAI(base_url="{url}/v1", api_key="{key}", max_retries=0)
+
+model = openai_model(client, "any") with OpenAI's, model = anthropic_model(client, "any") with the others.
 
 The requests:"""
 
