@@ -21,20 +21,19 @@ from io import BytesIO
 
 from IPython.display import display
 from ipywidgets import HTML
-from matplotlib.figure import Figure
+from PIL import Image
 
 
-def show_plot():
-    figure, png = Figure(), BytesIO()
-    figure.subplots().plot([22, 8])
-    figure.savefig(png, metadata={"Software": None})
-    display({"image/png": png.getvalue(), "text/plain": "It falls from 22 to 8."}, raw=True)
+def show_picture():
+    png = BytesIO()
+    Image.linear_gradient("L").save(png, "PNG")
+    display({"image/png": png.getvalue(), "text/plain": "It grows lighter."}, raw=True)
 
 
 class Twin(HTML):
     def _repr_mimebundle_(self, **kwargs):
         return super()._repr_mimebundle_(**kwargs) | {"text/html": "<b>at rest</b>", "text/plain": "at rest. " * 30}
-""", "print('one')\nprint('two', flush=True)\nshow_plot()\nTwin()"]
+""", "print('one')\nprint('two', flush=True)\nshow_picture()\nTwin()"]
 
 
 def write_notebook(path: Path, *cells: NotebookNode) -> Path:
