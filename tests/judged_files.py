@@ -20,6 +20,20 @@ for file, stage, report in jobs:
     pytest.main([*options, "--impl", file, "--stage", str(stage), "--report", report])
 """
 
+NOT_NEEDED = "logging doctest junitxml pastebin faulthandler setuponly setupplan unittest debugging stepwise"
+WITHOUT = [part for name in NOT_NEEDED.split() for part in ("-p", f"no:{name}")]
+JUDGE_ONE_AFTER_ANOTHER = """
+import gc, json, os, sys, pytest
+gc.freeze()
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+options = json.loads(sys.argv[1])
+for line in sys.stdin:
+    file, stage, report = json.loads(line)
+    pytest.main([*options, "--impl", file, "--stage", str(stage), "--report", report])
+    print("judged", file=answers, flush=True)
+"""
+
 Row = dict[str, Any]
 Judge = Callable[[str], list[Row]]
 
@@ -56,3 +70,32 @@ def judge_files(
         return rows
 
     return rows_of
+
+
+class OneProcess:
+    """A process that loads pytest once and judges file after file; what it said of a text is said again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._report, self._said = folder / "report.json", dict[tuple[str, int], str]()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", JUDGE_ONE_AFTER_ANOTHER, json.dumps([*OPTIONS, *WITHOUT, "--assert=plain"])],
+            env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8",
+        )
+
+    def judge(self, path: Path, stage: int) -> dict[str, Any]:
+        """Return the suite's report on a file that neither ends its process nor runs for ever."""
+        asked = path.read_text(encoding="utf-8"), stage
+        if asked not in self._said:
+            assert self._process.stdin and self._process.stdout
+            self._process.stdin.write(json.dumps([str(path), stage, str(self._report)]) + "\n")
+            self._process.stdin.flush()
+            assert self._process.stdout.readline() == "judged\n", "the process of the suite ended"
+            self._said[asked] = self._report.read_text(encoding="utf-8")
+            self._report.unlink()
+        report: dict[str, Any] = json.loads(self._said[asked])
+        return report
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()

@@ -9,8 +9,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from judged_files import OneProcess
 
-from looplab import all_questions, interview, interviewer_sheet, mock_interview
+from looplab import all_questions, interview, interviewer_sheet, judging, mock_interview, sandbox
 from looplab.also_asked import ALSO_ASKED
 from looplab.cases import attempt
 from looplab.faults import load
@@ -29,10 +30,37 @@ PLAIN = (ROOT / "tests/fixtures/plain.py").read_text(encoding="utf-8")
 CELLS = json.loads((ROOT / "notebooks/17_mock_interview.ipynb").read_text(encoding="utf-8"))["cells"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def no_process_is_left():
-    yield
+@pytest.fixture(scope="module")
+def one_process(tmp_path_factory):
+    process = OneProcess(tmp_path_factory.mktemp("judged"))
+    yield process
+    process.close()
     interview.SANDBOX.close()
+
+
+@pytest.fixture
+def processes_of_their_own(one_process):
+    """Stands for what is passed by in these tests, so that a test can ask for it."""
+    return RUN_SUITE
+
+
+RUN_SUITE = judging.run_suite
+
+
+@pytest.fixture(autouse=True)
+def the_suite_is_loaded_once(request, one_process, monkeypatch):
+    """Judge the files of these tests in one process, which says of each the same as a process of its own."""
+    if "processes_of_their_own" not in request.fixturenames:
+        monkeypatch.setattr(judging, "run_suite", lambda path, stage, seconds: (one_process.judge(path, stage), ""))
+
+
+@pytest.mark.parametrize(("old", "new", "stage"), [
+    ("spent + prompt > token_budget", "spent > token_budget", 5), ("import copy", "import no_such_module", 2)])
+def test_one_process_for_all_files_says_what_a_process_for_each_says(tmp_path, one_process, old, new, stage):
+    file = tmp_path / "my_interview.py"
+    assert PLAIN.count(old) == 1
+    file.write_text(PLAIN.replace(old, new), encoding="utf-8")
+    assert RUN_SUITE(file, stage, judging.SECONDS) == (one_process.judge(file, stage), "")
 
 
 def begin(folder, minutes=45, seed=1, released=0):
@@ -188,7 +216,7 @@ def test_a_file_that_does_not_load_is_told_that_alone_and_no_notebook_is_named(t
     assert practice(state) == [] and result_blocks(state)[-1] == "Mend the file, and run the checks again."
 
 
-def test_a_file_that_ends_the_suite_is_to_be_mended_too(tmp_path):
+def test_a_file_that_ends_the_suite_is_to_be_mended_too(tmp_path, processes_of_their_own):
     state = begin(tmp_path, released=6)
     state.file.write_text("import os\nos._exit(0)", encoding="utf-8")
     state.run_checks()
@@ -353,6 +381,12 @@ def test_the_notebook_answers_every_change():
     assert sorted(answers()) == sorted(FOLLOW_UPS)
 
 
+@pytest.fixture
+def one_second(monkeypatch):
+    """What runs for ever is stopped sooner."""
+    monkeypatch.setattr(sandbox, "SECONDS", 1.0)
+
+
 def change(tmp_path, name, text):
     file = tmp_path / "my_interview.py"
     file.write_text(text, encoding="utf-8")
@@ -382,7 +416,7 @@ WRONG = {
         "approval", "if call.name in risky:", "if any(c.name in risky for c in reply.tool_calls):",
         "observations of []"),
     "timeout: the function is waited for": (
-        "timeout", "thread.join(seconds)", "thread.join()", "still running after 3 seconds"),
+        "timeout", "thread.join(seconds)", "thread.join()", "still running after 1 seconds"),
     "timeout: a text in place of an exception": (
         "timeout", "raise TimeoutError(", "return str(", "no TimeoutError came"),
     "timeout: an exception is swallowed": (
@@ -408,7 +442,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("why", WRONG)
-def test_a_wrong_answer_is_told_what_came_back(tmp_path, why):
+def test_a_wrong_answer_is_told_what_came_back(tmp_path, one_second, why):
     name, old, new, told = WRONG[why]
     text = apply(answers()[name], PLAIN)
     assert text.count(old) == 1
@@ -417,10 +451,10 @@ def test_a_wrong_answer_is_told_what_came_back(tmp_path, why):
 
 
 @pytest.mark.parametrize(("text", "told"), [
-    ("", "the file has no "), ("x = (", "it raised SyntaxError"), ("while True: pass", "still running after 3 seconds"),
+    ("", "the file has no "), ("x = (", "it raised SyntaxError"), ("while True: pass", "still running after 1 seconds"),
     ("import os; os._exit(0)", "the process ended"), ("import sys; sys.exit()", "it raised SystemExit"),
 ])
-def test_whatever_is_in_the_file_the_change_is_judged(tmp_path, text, told):
+def test_whatever_is_in_the_file_the_change_is_judged(tmp_path, one_second, text, told):
     found = change(tmp_path, "resume", text)
     assert len(found) == 4 and not any(requirement.holds for requirement in found) and told in found[0].came_back
 
@@ -530,6 +564,16 @@ def test_remarks_come_last_in_the_report_and_are_practised(tmp_path):
     assert "Registry: results that are not JSON" in dict(practised(state))["03_registry.ipynb"]
 
 
+def test_a_part_is_checked_for_the_first_time_when_the_file_has_changed_since_it_was_asked_for(tmp_path):
+    state = begin(tmp_path, seed=seed_of("parallel calls"), released=5)
+    answer = apply(answers()["parallel calls"], PLAIN)
+    for text, released, at_first in ((PLAIN, 5, None), (PLAIN, 6, None), (answer, 6, "")):
+        state.file.write_text(text, encoding="utf-8")
+        state.released = released
+        state.run_checks()
+        assert state.at_first.get("follow-up") == at_first and state.at_first["exits"] == ""
+
+
 def test_nothing_is_asked_about_a_part_that_does_not_hold(tmp_path):
     state = begin(tmp_path, 25, released=3)
     state.file.write_text(PLAIN, encoding="utf-8")
@@ -631,7 +675,7 @@ def test_what_was_ticked_weak_or_not_reached_is_practised_too(tmp_path):
     found = dict(practised(state))
     assert found["05_exits.ipynb"] == "Exits: not reached" and found["04_loop.ipynb"] == "Loop: you ticked weak"
     weak = [q.question for q in QUESTIONS if q.notebook == 3]
-    named = "; ".join(f"you ticked weak: “{question}”".rstrip(".") for question in weak[:3])
+    named = "; ".join(f"weak aloud: “{question}”" for question in weak[:3])
     assert found["03_registry.ipynb"] == f"{named}; and {len(weak) - 3} more" and len(weak) > 3
     assert len(found) == 3
 

@@ -257,7 +257,8 @@ class Interview:
             if any(not part.stage for part in self.parts[: self.released]):
                 self.change = try_change(self.file, self.follow_up)
             self.also_asked = try_what_is_also_asked(self)
-            self.remember_first_checks()
+            if self.text != before:
+                self.remember_first_checks()
         if not self.text.strip():
             self.not_saved = f"{FILE} is empty: {SAVE_FIRST}."
         elif self.text == before and not (self.verdict.holds and all(one.holds for one in self.change)):

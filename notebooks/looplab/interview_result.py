@@ -108,7 +108,7 @@ def practice(interview: Interview) -> list[tuple[Notebook, str]]:
                 why.add(home(interview, criterion), f"{criterion.name}: you ticked weak")
     for q in QUESTIONS:
         if interview.aloud.get(q.question) == "weak":
-            why.add(q.notebook, f"you ticked weak: “{q.question}”")
+            why.add(q.notebook, f"weak aloud: “{q.question}”")
     for part, asked in interview.also_asked:
         why.add(asked.notebook, f"{part.title}: {asked.about}")
     if not why and not still_open(interview):
@@ -220,7 +220,7 @@ PAGE_HTML = """<!DOCTYPE html>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem; }}
 table {{ border-collapse: collapse; margin: 1rem 0; }}
 th, td {{ text-align: left; vertical-align: top; padding: .3rem 1rem .3rem 0; border-bottom: 1px solid #8886; }}
-td:not(:last-child) {{ white-space: nowrap; }}
+td:first-child {{ white-space: nowrap; }} td:nth-child(2) {{ min-width: 5rem; }}
 pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: 13px; }}
 details {{ margin: .5rem 0; }} summary {{ cursor: pointer; }}
 </style>
