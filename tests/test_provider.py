@@ -382,12 +382,12 @@ def test_the_command_serves_the_weather_task_and_prints_the_lines_to_paste():
     command = [sys.executable, "-m", "looplab.provider", "--port", "0", "--first", "429,529"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, encoding="utf-8") as process:
         try:
-            printed = [process.stdout.readline() for _ in range(11)]
+            printed = [process.stdout.readline() for _ in range(13)]
             assert "one script, the weather task, whatever it is asked" in printed[0]
             assert "takes any name of a model" in printed[1]
-            url = re.search(r"http://127\.0\.0\.1:\d+", printed[3])[0]
-            assert [line.partition("(")[0].removeprefix("client = ") for line in printed[3:7]] == CLIENTS
-            assert f'OpenAI(base_url="{url}/v1"' in printed[6] and printed[10] == "The requests:\n"
+            url = re.search(r"http://127\.0\.0\.1:\d+", printed[5])[0]
+            assert [line.partition("(")[0].removeprefix("client = ") for line in printed[5:9]] == CLIENTS
+            assert f'OpenAI(base_url="{url}/v1"' in printed[8] and printed[12] == "The requests:\n"
             first = changed(OPENAI, "messages", OPENAI["messages"][:2])
             said = [post(f"{url}/v1/chat/completions?key=zq-secret", first) for _ in range(3)]
             assert [status for status, _ in said] == [429, 529, 200] and "I will look up Pune" in json.dumps(said[2])

@@ -588,6 +588,8 @@ WELCOME = "A provider on this machine. It plays one script, the weather task, wh
 LINES = """A provider on this machine, until Ctrl-C. It plays one script, the weather task, whatever it is asked,
 and takes any name of a model. A client of each kind:
 
+from anthropic import Anthropic, AnthropicBedrock, AnthropicBedrockMantle
+from openai import OpenAI
 client = Anthropic(base_url="{url}", api_key="{key}", max_retries=0)
 client = AnthropicBedrockMantle(base_url="{url}", api_key="{key}", max_retries=0)
 client = AnthropicBedrock(base_url="{url}", api_key="{key}", aws_region="us-east-1", max_retries=0)
