@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-SLOW = {f"test_{name}.py" for name in (
-    "approval", "building", "exercises", "judging", "player", "project", "side_by_side", "weaving")}
+SLOW = {f"test_{name}.py"
+        for name in ("building", "exercises", "judging", "player", "project", "side_by_side", "weaving")}
 
 
 def is_beside(item: pytest.Item) -> bool:

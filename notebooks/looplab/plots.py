@@ -149,12 +149,13 @@ def _png(draw: Callable[[Figure], None]) -> bytes:
         draw(figure)
         canvas = FigureCanvasAgg(figure)
         canvas.draw()
-    return _with_few_colours(np.asarray(canvas.buffer_rgba())[..., :3].astype(int))
+    return _with_few_colours(np.asarray(canvas.buffer_rgba())[..., :3].astype(np.int32))
 
 
 def _with_few_colours(pixels: Any) -> bytes:
     """Write a PNG of the 256 most frequent colours: a third of the bytes, and a notebook keeps them all."""
-    colours, places, counts = np.unique(pixels @ [1 << 16, 1 << 8, 1], return_inverse=True, return_counts=True)
+    codes = pixels @ np.array([1 << 16, 1 << 8, 1], np.int32)
+    colours, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
     rgb = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
     palette = rgb[np.argsort(-counts, kind="stable")[:256]]
     nearest = np.argmin(((rgb[:, None] - palette) ** 2).sum(axis=2), axis=1).astype(np.uint8)
