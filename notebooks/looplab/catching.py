@@ -15,6 +15,7 @@ from agentloop import Json
 from looplab import sandbox
 from looplab.answers import CannotSend, Packing, dots_in, source_of
 from looplab.faults import broken_text, get_fault, our_text
+from looplab.view import plural
 
 SANDBOX = sandbox.Sandbox("looplab.faults")
 LINES, WIDTH = 8, 300  # of what a test printed
@@ -178,4 +179,4 @@ def cut_lines(text: str) -> str:
     lines = text.rstrip().split("\n")
     shown = [line if len(line) <= WIDTH else f"{line[:WIDTH]} …" for line in lines[:LINES]]
     more = len(lines) - LINES
-    return "\n".join([*shown, f"… and {more} more {'line' if more == 1 else 'lines'}"] if more > 0 else shown)
+    return "\n".join([*shown, f"… and {plural(more, 'more line')}"] if more > 0 else shown)

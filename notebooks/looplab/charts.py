@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from agentloop import Json
+from looplab.keeping import keep_json
+from looplab.view import plural
 
 FILE = Path.cwd() / "my_clinic.json"  # the reader's own, where the notebook is; delete it to begin again
 STEPS = ("diagnosed", "located", "caught")
@@ -73,11 +74,8 @@ def chart_of(kept: Json) -> Chart:
 def keep_charts() -> None:
     """Write the charts to the file, whole or not at all."""
     global unsaved
-    text = json.dumps({"version": 1, "cases": {number: asdict(chart) for number, chart in CHARTS.items()}}, indent=1)
-    beside = FILE.with_suffix(".new")
     try:
-        beside.write_text(text + "\n", encoding="utf-8", newline="\n")
-        os.replace(beside, FILE)
+        keep_json(FILE, {"version": 1, "cases": {number: asdict(chart) for number, chart in CHARTS.items()}})
         unsaved = False
     except OSError:  # a folder that cannot be written is no reason to fail
         unsaved = True
@@ -87,5 +85,5 @@ def how(wrong: int, hints: int = 0, *first: str) -> str:
     """Say how a step was done: "at once", "after 2 wrong tries, with 1 hint"."""
     parts = [part for part in first if part]
     parts += [f"after {wrong} wrong {'try' if wrong == 1 else 'tries'}"] if wrong else []
-    parts += [f"with {hints} {'hint' if hints == 1 else 'hints'}"] if hints else []
+    parts += [f"with {plural(hints, 'hint')}"] if hints else []
     return ", ".join(parts) or "at once"

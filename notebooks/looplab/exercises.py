@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from looplab import sandbox
 from looplab.answers import CannotSend, Packing, is_unchanged, name_of, places_left
 from looplab.cases import Exercise
 from looplab.exercise_bank import EXERCISES, NOTEBOOKS
+from looplab.keeping import keep_json
 
 FOLDER = Path(__file__).parents[1]
 PROGRESS = FOLDER / "progress.json"  # the reader's own; delete it to begin again
@@ -194,8 +194,5 @@ def keep_progress(exercise_id: str) -> None:
     in_solutions = SOLUTIONS.exists() and Path.cwd().samefile(SOLUTIONS)
     if in_solutions or exercise_id in (solved := read_progress()):
         return
-    text = json.dumps({"version": 1, "solved": [*solved, exercise_id]}, indent=1) + "\n"
     with suppress(OSError):  # a folder that cannot be written is no reason to fail
-        beside = PROGRESS.with_suffix(".new")
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(beside, PROGRESS)
+        keep_json(PROGRESS, {"version": 1, "solved": [*solved, exercise_id]})

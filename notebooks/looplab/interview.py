@@ -16,6 +16,7 @@ from looplab.also_asked import ALSO_ASKED, AlsoAsked
 from looplab.follow_ups import FOLLOW_UPS, FollowUp, sentence_of, tried_by
 from looplab.interview_brief import ALOUD_MINUTES, LENGTHS, PARTS, RUBRIC, Criterion, Part
 from looplab.interview_questions import QUESTIONS
+from looplab.keeping import keep_json
 from looplab.judging import Verdict, judge, python_says
 from looplab.view import Block, Code, cut
 
@@ -310,7 +311,7 @@ def try_what_is_also_asked(interview: Interview) -> list[tuple[Part, AlsoAsked]]
 def keep(interview: Interview) -> None:
     """Write beside the reader's file what a restart of the kernel would lose: all but what the checks found."""
     state = {name: getattr(interview, name) for name in KEPT} | {"used": interview.clock.used}
-    (interview.folder / STATE).write_text(json.dumps(state), encoding="utf-8")
+    keep_json(interview.folder / STATE, state)
 
 
 def kept(folder: Path) -> Interview | None:
