@@ -76,7 +76,7 @@ class OneProcess:
     """A process that loads pytest once and judges file after file; what it said of a text is said again."""
 
     def __init__(self, folder: Path) -> None:
-        self._report, self._said = folder / "report.json", dict[tuple[str, int], str]()
+        self._report, self._said = folder / "report.json", dict[tuple[bytes, int], str]()
         self._process = subprocess.Popen(
             [sys.executable, "-c", JUDGE_ONE_AFTER_ANOTHER, json.dumps([*OPTIONS, *WITHOUT, "--assert=plain"])],
             env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"},
@@ -85,7 +85,7 @@ class OneProcess:
 
     def judge(self, path: Path, stage: int) -> dict[str, Any]:
         """Return the suite's report on a file that neither ends its process nor runs for ever."""
-        asked = path.read_text(encoding="utf-8"), stage
+        asked = path.read_bytes(), stage
         if asked not in self._said:
             assert self._process.stdin and self._process.stdout
             self._process.stdin.write(json.dumps([str(path), stage, str(self._report)]) + "\n")

@@ -87,8 +87,9 @@ def test_two_verdicts_on_one_file_are_the_same(mine: Path, faulty: Verdict) -> N
     ("x = (", "SyntaxError"),
     ("import no_such_module", "ModuleNotFoundError"),
     ("raise SystemExit(3)", "it called sys.exit (line 1)"),
-    ("import os\nos._exit(0)", "my_agentloop.py could not be judged: it ended the process of the suite."),
-    ("\0\0", "The first that does not hold: The file has the names of stage 1."),
+    ("import os\nos._exit(0)", "my_agentloop.py could not be judged: it ended Python in the middle of the checks, "
+                               "as os._exit does."),
+    ("\0\0", "my_agentloop.py holds null bytes, as a file in UTF-16 does: save it as UTF-8."),
 ])
 def test_a_file_that_cannot_be_used_is_told_why(text: str, sentence: str, mine: Path) -> None:
     mine.write_text(text, encoding="utf-8")
@@ -120,6 +121,15 @@ def test_why_a_file_does_not_load_is_its_kind_and_line_whatever_python_says(mess
 ])
 def test_what_python_says_of_a_file_that_does_not_load_is_told_without_the_place(message: str, words: str) -> None:
     assert judging.python_says(message) == words
+
+
+@pytest.mark.parametrize(("words", "why"), [
+    ("", "it ended Python in the middle of the checks, as os._exit does"),
+    ("Traceback (most recent call last):\n  File \"conftest.py\", line 76\nTypeError: it is broken.\n",
+     "it changed something that the checks need themselves: TypeError: it is broken"),
+])
+def test_why_the_suite_ended_too_early_is_one_sentence(words: str, why: str) -> None:
+    assert judging.why_it_ended(words) == why
 
 
 def test_only_a_file_that_does_not_load_is_said_not_to(mine: Path, faulty: Verdict) -> None:

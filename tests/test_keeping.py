@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from looplab.keeping import keep_json
+from looplab.keeping import keep_json, put_aside
 
 
 def test_what_is_kept_takes_the_place_of_the_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -31,3 +31,10 @@ def test_a_folder_in_the_place_of_the_file_stays_and_is_told(tmp_path: Path) -> 
     with pytest.raises(OSError):
         keep_json(folder, {"version": 1})
     assert folder.is_dir() and list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_file_is_put_aside_under_a_number_that_is_free(tmp_path: Path) -> None:
+    for number, text in ((1, "a"), (2, "b")):
+        (tmp_path / "my_file.json").write_text(text, encoding="utf-8")
+        assert put_aside(tmp_path / "my_file.json") == f"my_file_{number}.json"
+        assert (tmp_path / f"my_file_{number}.json").read_text(encoding="utf-8") == text

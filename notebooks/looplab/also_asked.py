@@ -6,16 +6,15 @@ nothing, and then nothing is asked.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from agentloop import Json
 from looplab.cases import attempt
-from looplab.faults import load
-from looplab.follow_ups import OBJECT, ask, observed, script, tools
+from looplab.follow_ups import OBJECT, ask, attempt_load, attempt_unheard, observed, script, tools
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,10 @@ def swallows_ctrl_c(mine: Any) -> bool:
     except KeyboardInterrupt:
         return False
     return True
+
+
+def lets_an_exit_out(mine: Any) -> bool:
+    return isinstance(attempt(observe, mine, sys.exit).error, SystemExit)
 
 
 def raises_at_a_name_that_is_no_text(mine: Any) -> bool:
@@ -135,6 +138,8 @@ ALSO_ASKED = {
                   "It ran: what does the model do next, if it was a payment?", 3, calls_a_result_a_failure),
         AlsoAsked("Ctrl-C in a tool", "Ctrl-C in a tool becomes a text for the model. How does a person stop the run?",
                   3, swallows_ctrl_c),
+        AlsoAsked("exits in a tool", "A tool calls sys.exit(), and with it your execute ends the whole run. Which "
+                  "exceptions do you catch, besides Exception?", 3, lets_an_exit_out),
         AlsoAsked("names that are no text", "The model sends a list where the name should be, and execute raises. What "
                   "else can come in there?", 3, raises_at_a_name_that_is_no_text),
         AlsoAsked("schema keywords that are not checked", "You take a schema with enum and check nothing of it. What "
@@ -169,9 +174,9 @@ ALSO_ASKED = {
 
 def try_file(path: str, names: list[str]) -> Iterator[Json]:
     """Try on a file what is asked about these parts and changes; yield the name and what it is about if it does so."""
-    mine = attempt(lambda: load(Path(path).read_text(encoding="utf-8"), path)).value
+    mine = attempt_load(path).value
     for name in names if mine else []:
         for asked in ALSO_ASKED.get(name, ()):
-            outcome = attempt(asked.does, mine)
+            outcome = attempt_unheard(asked.does, mine)
             if outcome.error is None and not outcome.redefined and outcome.value:
                 yield {"name": name, "about": asked.about}

@@ -101,15 +101,15 @@ def broken_text(fault: Fault) -> str:
     return loop.replace(fault.old, fault.new) + rest
 
 
-def load(text: str, file: str = "<agentloop>") -> ModuleType:
-    """Return the module that the text of a loop makes."""
+def load(text: str | bytes, file: str = "<agentloop>") -> ModuleType:
+    """Return the module that the text of a loop makes; bytes are read as Python reads a file."""
     module = ModuleType(TRIED.__name__)
     exec(compiled(text, file), vars(module))
     return module
 
 
 @functools.cache
-def compiled(text: str, file: str) -> CodeType:
+def compiled(text: str | bytes, file: str) -> CodeType:
     """Return the code of a text of agentloop.py, which takes longer to compile than to run."""
     return compile(text, file, "exec", dont_inherit=True)
 

@@ -6,9 +6,11 @@ that it does not hold. All are tried in a process that is ended if it does not e
 
 from __future__ import annotations
 
+import io
 import threading
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from agentloop import Json, describe
-from looplab.cases import PRINTED, PrintedTooMuch, attempt
+from looplab.cases import Outcome, attempt
 from looplab.faults import load
 
 Check = Callable[[Any], None]
@@ -430,12 +432,34 @@ FOLLOW_UPS = {follow_up.name: follow_up for follow_up in (
 # --- In the process ------------------------------------------------------------------------------------------
 
 
+class Nowhere(io.StringIO):
+    """Takes what is printed, however much, and keeps nothing."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+def attempt_unheard(act: Callable[..., Any], *arguments: Any) -> Outcome:
+    """Attempt a piece of the reader's file, which may print as much as it likes."""
+
+    def unheard() -> Any:
+        with redirect_stdout(Nowhere()), redirect_stderr(Nowhere()):
+            return act(*arguments)
+
+    return attempt(unheard)
+
+
+def attempt_load(path: str) -> Outcome:
+    """Load the reader's file, in the way in which the stages load it."""
+    return attempt_unheard(lambda: load(Path(path).read_bytes(), path))
+
+
 def try_file(path: str, name: str) -> Iterator[Json]:
     """Try the checks of a follow-up on a file; yield each requirement before, and what came of it after."""
-    loaded = attempt(lambda: load(Path(path).read_text(encoding="utf-8"), path))
+    loaded = attempt_load(path)
     for check in FOLLOW_UPS[name].checks:
         yield {"requirement": sentence_of(check)}
-        outcome = loaded if loaded.error else attempt(check, loaded.value)
+        outcome = loaded if loaded.error else attempt_unheard(check, loaded.value)
         holds = outcome.error is None and not outcome.redefined
         yield {"holds": holds, "came_back": "" if holds else what_came_back(outcome.error, path)}
 
@@ -448,7 +472,5 @@ def what_came_back(error: BaseException | None, path: str) -> str:
         return str(error) or "it does not hold"
     if isinstance(error, AttributeError) and isinstance(error.obj, ModuleType):
         return f"the file has no {error.name}"
-    if isinstance(error, PrintedTooMuch):
-        return f"it printed more than {PRINTED:,} characters and was stopped"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     return f"it raised {describe(error)}" + (f" (line {lines[-1]})" if lines else "")

@@ -6,24 +6,29 @@ import json
 import os
 import re
 import time
+import tokenize
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from looplab import sandbox
 from looplab.also_asked import ALSO_ASKED, AlsoAsked
 from looplab.follow_ups import FOLLOW_UPS, FollowUp, sentence_of, tried_by
-from looplab.interview_brief import ALOUD_MINUTES, LENGTHS, PARTS, RUBRIC, Criterion, Part
+from looplab.interview_brief import (ALOUD_MINUTES, GROUND, LENGTHS, MARKS, PARTS, RUBRIC, SAME_FAULT, Criterion,
+                                     Part)
 from looplab.interview_questions import QUESTIONS
-from looplab.keeping import keep_json
 from looplab.judging import Verdict, judge, python_says
-from looplab.view import Block, Code, cut
+from looplab.keeping import keep_json, put_aside
+from looplab.view import Block, Code, cut, plural
 
 NOTEBOOKS = Path(__file__).parents[1]
 FILE, STATE = "my_interview.py", "my_interview_state.json"
-KEPT = ("minutes", "seed", "released", "began", "aloud_began", "ticks", "aloud", "at_first")
+KEPT = ("minutes", "seed", "released", "began", "aloud_began", "ticks", "aloud", "failed", "failed_runs")
 NOT_SEEN = "I have not seen your file yet."
+SHOWN = 3
 SAVE_FIRST = "save the file first (Ctrl+S, on a Mac Cmd+S), then check"
 SANDBOX = sandbox.Sandbox("looplab.also_asked")
 
@@ -83,8 +88,10 @@ class Interview:
     """One interview: its length and seed, what was released, what the checks found, and what the reader ticked.
 
     `began` holds the seconds on the clock at which each part was released, `aloud_began` those at which the questions
-    came after it. `judged` is how many parts were released when the checks ran, and `text` what the file held then.
-    `at_first` tells by the name of a part what its first checks found, or "" if all of it held.
+    came after it. `judged` is how many parts were released when the checks ran, and `text` what the file held then;
+    `since` says what is new since the checks before. `failed` tells by the name of a part which checks failed at any
+    run, none if it held at once, and `failed_runs` at how many; consequences of a fault in another part are left out.
+    `kept` is what the file of its state holds.
     """
 
     minutes: int
@@ -97,10 +104,13 @@ class Interview:
     aloud: dict[str, str] = field(default_factory=dict)
     began: list[float] = field(default_factory=list)
     aloud_began: float | None = None
-    at_first: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, list[str]] = field(default_factory=dict)
+    failed_runs: dict[str, int] = field(default_factory=dict)
     judged: int = 0
     text: str | None = None
     not_saved: str = ""
+    since: str = ""
+    kept: Any = None
     also_asked: list[tuple[Part, AlsoAsked]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -232,26 +242,20 @@ class Interview:
         except FileExistsError:
             return False
 
-    def put_aside(self) -> str:
-        """Give the reader's file a name with a number that is free, and return that name."""
-        number = 1
-        while os.path.lexists(aside := self.file.with_stem(f"{self.file.stem}_{number}")):
-            number += 1
-        return self.file.rename(aside).name
-
     def forget_checks(self) -> None:
         """Forget what the checks found."""
-        self.verdict, self.change, self.also_asked, self.not_saved, self.text = None, [], [], "", None
+        self.verdict, self.change, self.also_asked, self.text = None, [], [], None
+        self.not_saved = self.since = ""
 
     def run_checks(self) -> None:
         """Judge the file by the stages of the parts that were released, all of them before the first."""
-        before = self.text
+        before, found = self.text, (outcomes(self), self.verdict.first if self.verdict else [])
         self.forget_checks()
         self.judged = self.released
         if not self.has_file:
             self.verdict = Verdict(self.in_the_way or f"There is no file {FILE} yet: press Make {FILE}.")
             return
-        self.text = self.file.read_text(encoding="utf-8", errors="replace")
+        self.text = text_of(self.file)
         stages = [part.stage for part in self.parts[: self.released] if part.stage]
         self.verdict = judge(self.file, max(stages, default=5))
         if not self.not_usable:
@@ -259,20 +263,32 @@ class Interview:
                 self.change = try_change(self.file, self.follow_up)
             self.also_asked = try_what_is_also_asked(self)
             if self.text != before:
-                self.remember_first_checks()
+                self.remember_failed()
+                self.since = what_is_new(found, (outcomes(self), self.verdict.first))
         if not self.text.strip():
             self.not_saved = f"{FILE} is empty: {SAVE_FIRST}."
         elif self.text == before and not (self.verdict.holds and all(one.holds for one in self.change)):
             self.not_saved = f"{FILE} is as it was at the last check. If you wrote more, {SAVE_FIRST}."
 
-
-    def remember_first_checks(self) -> None:
-        """Keep what the first checks of each part found; a part of which nothing was there is not begun."""
+    def remember_failed(self) -> None:
+        """Keep which checks of each part failed; a part that is not there, or of which a name is missing, is not begun.
+        """
+        own = own_failures(self)
         for remark in remarks(self) if self.judged else []:
-            if remark.held:
-                missing = next((sentence for sentence, holds in outcomes_of(self, remark.part) if not holds), "")
-                found = f"{remark.held} of {remark.of}: {missing.rstrip('.')}" if missing else ""
-                self.at_first.setdefault(remark.part.name, found)
+            name, failing = remark.part.name, own[remark.part.name]
+            if remark.held and not any("has the names of" in sentence for sentence in failing):
+                ever = self.failed.setdefault(name, [])
+                ever += [sentence for sentence in failing if sentence not in ever]
+                self.failed_runs[name] = self.failed_runs.get(name, 0) + bool(failing)
+
+
+def text_of(file: Path) -> str:
+    """Return the text of a file as Python reads it, and where it cannot, as it can best be shown."""
+    try:
+        with tokenize.open(file) as source:
+            return source.read()
+    except (SyntaxError, UnicodeDecodeError):
+        return file.read_text(encoding="utf-8", errors="replace")
 
 
 def try_change(file: Path, follow_up: FollowUp) -> list[Requirement]:
@@ -308,21 +324,66 @@ def try_what_is_also_asked(interview: Interview) -> list[tuple[Part, AlsoAsked]]
 # --- What is kept of it --------------------------------------------------------------------------------------
 
 
-def keep(interview: Interview) -> None:
-    """Write beside the reader's file what a restart of the kernel would lose: all but what the checks found."""
+def keep(interview: Interview) -> str:
+    """Write beside the reader's file what a restart of the kernel would lose: all but what the checks found.
+
+    A file there that is not of this interview is put aside first. Return a sentence on that, or on why nothing is kept.
+    """
+    path, said = interview.folder / STATE, ""
     state = {name: getattr(interview, name) for name in KEPT} | {"used": interview.clock.used}
-    keep_json(interview.folder / STATE, state)
+    try:
+        if path.is_file():
+            found = read_state(path)
+            if found == state:
+                return ""
+            if interview.kept is None or found != interview.kept:
+                said = f"{STATE} was not of this interview; it is now {put_aside(path)}."
+        keep_json(path, state)
+        interview.kept = deepcopy(state)
+        return said
+    except OSError as error:
+        why = "is a folder" if path.is_dir() else f"cannot be written: {error.strerror or type(error).__name__}"
+        return f"Your parts and marks are not kept, because {STATE} {why}."
+
+
+def read_state(path: Path) -> Any:
+    """Return what a file of a state holds, or None if it cannot be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def kept(folder: Path) -> Interview | None:
-    """Return the interview that was kept, its clock paused, or None if there is none that can be read."""
-    try:
-        state = json.loads((folder / STATE).read_text(encoding="utf-8"))
-        found = Interview(**{name: state[name] for name in KEPT if name in state}, folder=folder)
-        found.clock = Clock(found.minutes, used=float(state["used"]))
-        return found if 0 <= found.released <= len(found.parts) and found.begun else None
-    except (OSError, ValueError, TypeError, LookupError):
+    """Return the interview that was kept, its clock paused, or None if there is none.
+
+    Raises ValueError if there is something in its place that is no interview.
+    """
+    if not os.path.lexists(folder / STATE):
         return None
+    state = read_state(folder / STATE)
+    try:
+        found = Interview(**{name: state[name] for name in KEPT if name in state}, folder=folder, kept=state)
+        found.clock = Clock(found.minutes, used=float(state["used"]))
+        if not is_whole(found):
+            raise ValueError
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise ValueError(f"{STATE} holds no interview that can be read, so this is a new one.") from error
+    return found if found.begun else None
+
+
+def is_whole(found: Interview) -> bool:
+    """Say whether an interview that was read holds nothing but what one can come to."""
+    names = {part.name for part in found.parts}
+    seconds = [found.clock.used, *found.began, 0 if found.aloud_began is None else found.aloud_began]
+    return bool(
+        type(found.released) is int and 0 <= found.released == len(found.began) <= len(found.parts)
+        and all(0 <= second < float("inf") for second in seconds)
+        and found.ticks.keys() <= {criterion.name for criterion in RUBRIC}
+        and {*found.ticks.values(), *found.aloud.values()} <= set(MARKS)
+        and found.failed.keys() | found.failed_runs.keys() <= names
+        and all(isinstance(sentence, str) for failed in found.failed.values() for sentence in failed)
+        and all(type(runs) is int for runs in found.failed_runs.values()))
 
 
 # --- What the interviewer says -------------------------------------------------------------------------------
@@ -357,6 +418,53 @@ def outcomes_of(interview: Interview, part: Part) -> list[tuple[str, bool]]:
             for stage, outcome, sentence in rows if stage.startswith(str(part.stage))]
 
 
+def outcomes(interview: Interview) -> dict[str, bool]:
+    """Return whether each requirement that was judged holds, by part and sentence."""
+    return {f"{remark.part.title}: {sentence}": holds
+            for remark in remarks(interview) for sentence, holds in outcomes_of(interview, remark.part)}
+
+
+def own_failures(interview: Interview) -> dict[str, list[str]]:
+    """Return by the name of a part what does not hold, and is no consequence of what fails in a part before it."""
+    own: dict[str, list[str]] = {}
+    before: list[str] = []
+    for remark in remarks(interview):
+        failing = [sentence for sentence, holds in outcomes_of(interview, remark.part) if not holds]
+        own[remark.part.name] = [sentence for sentence in failing if not follows(sentence, before)]
+        before += failing
+    return own
+
+
+def follows(sentence: str, before: list[str]) -> bool:
+    """Say whether a requirement fails because of one that fails in a part before: the ground, or the same fault."""
+    faults = [kind for kind in SAME_FAULT if is_about(sentence, kind)]
+    return any(is_about(one, GROUND) or any(is_about(one, kind) for kind in faults) for one in before)
+
+
+def is_about(sentence: str, words: tuple[str, ...]) -> bool:
+    """Say whether a sentence holds one of the words."""
+    return any(one in sentence.lower() for one in words)
+
+
+def what_is_new(before: tuple[dict[str, bool], list[str]], now: tuple[dict[str, bool], list[str]]) -> str:
+    """Say what a run of the checks found that the run before had not; "" if that one found nothing."""
+    (then, first_then), (holds, first) = before, now
+    gained = [sentence for sentence in holds if holds[sentence] and then.get(sentence) is False]
+    lost = [sentence for sentence in holds if not holds[sentence] and then.get(sentence)]
+    if gained or lost:
+        said = [f"{words}: {first_few(found)}" for words, found in (
+            ("what holds now", gained), ("what does not hold any more", lost)) if found]
+        return f"Since the last run, {'; '.join(said)}."
+    same = bool(then) and not all(holds.values()) and first != first_then
+    return "Since the last run the same checks fail, the first with another result." if same else ""
+
+
+def first_few(sentences: list[str]) -> str:
+    """Return the first of some sentences in one line, and how many more there are."""
+    more = len(sentences) - SHOWN
+    return "; ".join([one.rstrip(".") for one in sentences[:SHOWN]] + [f"and {more} more"] * (more > 0))
+
+
 def as_part(sentence: str) -> str:
     """Return a requirement in the interviewer's words, to whom a stage is a part."""
     return re.sub(r"\bstage (\d)", r"part \1", sentence)
@@ -371,12 +479,14 @@ def words_for(interview: Interview, part: Part, outcomes: list[tuple[str, bool]]
             return f"I cannot see the change yet, because your file does not get that far: {came_back}."
         return f"I see nothing of this yet. {part.nothing}"
     if held == len(outcomes):
-        return f"All of it holds. {part.all_holds}"
+        return f"All the checks hold. {part.all_holds}"
     first = next(sentence for sentence, holds in outcomes if not holds)
     compared = compared_field(interview.verdict, first)
     words = next((words for about in (compared, first.lower()) for key, words in part.words.items() if key in about),
                  part.some_holds)
-    return f"This one does not hold yet: “{first.rstrip('.')}.” {words}"
+    failing = len(outcomes) - held
+    lead = "This one does not hold yet" if failing == 1 else f"{failing} do not hold yet; the first is"
+    return f"{lead}: “{first.rstrip('.')}.” {words}"
 
 
 def compared_field(verdict: Verdict | None, sentence: str) -> str:
@@ -395,7 +505,7 @@ def counted(interview: Interview) -> tuple[int, int]:
 def opening(interview: Interview) -> str:
     """Return the interviewer's first sentence after the checks."""
     if interview.verdict is None:
-        return "Run the checks again: there is no report any more." if interview.at_first else NOT_SEEN
+        return "Run the checks again: there is no report any more." if interview.failed else NOT_SEEN
     if not interview.verdict.rows:
         return interview.verdict.said
     if interview.verdict.not_loaded:
@@ -418,6 +528,8 @@ def does_not_load(verdict: Verdict) -> str:
     said = f"Your file does not load: {verdict.not_loaded}{f': {own}' if own else ''}".rstrip(".") + "."
     if verdict.not_loaded.startswith("ValueError") and "mutable default" in own:
         said += " A list cannot be a field's default, or all would share it: write field(default_factory=list)."
+    if "utf-8" in own.lower():
+        said += " Save the file as UTF-8."
     return said
 
 
@@ -448,7 +560,7 @@ def report(interview: Interview) -> list[Block]:
     blocks: list[Block] = [interview.not_saved, opening(interview)]
     if interview.verdict is None or not interview.verdict.rows or interview.not_usable:
         return [block for block in blocks if block]
-    blocks.insert(0, as_of(interview))
+    blocks = [as_of(interview), *blocks, interview.since]
     blocks.append([["part", "holds", "the interviewer"],
                    *([remark.part.title, f"{remark.held} of {remark.of}", remark.words]
                      for remark in remarks(interview))])
@@ -461,7 +573,7 @@ def report(interview: Interview) -> list[Block]:
         told = f"tried:     {one.tried}\nexpected:  {one.sentence}\ncame back: {one.came_back}"
         blocks += [f"The first that does not hold: {one.sentence}", Code(told)]
     if interview.also_asked:
-        blocks += ["None of the checks is about this, but I would ask:",
+        blocks += ["No check is about this. I tried it on your file all the same, and would ask:",
                    [f"{part.title}: {asked.asks}" for part, asked in interview.also_asked]]
     return [block for block in blocks if block]
 
@@ -483,9 +595,10 @@ def minutes_of_parts(interview: Interview) -> list[list[str]]:
             ["Questions aloud", str(ALOUD_MINUTES[interview.length] or "–"), aloud]]
 
 
-def first_checks(interview: Interview) -> list[list[str]]:
-    """Return the parts that did not hold at their first checks, as a table, or nothing."""
+def ever_failed(interview: Interview) -> list[list[str]]:
+    """Return the parts of which a check failed at any run, as a table, or nothing."""
     now = {remark.part.name: f"{remark.held} of {remark.of}" for remark in remarks(interview) if remark.of}
-    rows = [[part.title, now.get(part.name, "not checked"), found]
-            for part in interview.parts if (found := interview.at_first.get(part.name))]
-    return [["part", "holds now", "first run"], *rows] if rows else []
+    rows = [[part.title, now.get(part.name, "not checked"), str(interview.failed_runs.get(part.name, 0)),
+             f"{plural(len(failed), 'check')}: {first_few(failed)}"]
+            for part in interview.parts if (failed := interview.failed.get(part.name))]
+    return [["part", "holds now", "failed runs", "what failed"], *rows] if rows else []

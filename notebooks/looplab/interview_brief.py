@@ -68,13 +68,14 @@ PARTS = [
              "argument 'celsius' must be of type number     whichever of these two applies"),
         Code('{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}'),
         "This is a schema; properties and required may be missing. There are four types: string, integer, number, "
-        "boolean. A bool is never a number. Whether 3.0 is an integer is for you to choose: say which.",
+        "boolean. A bool is never a number. Whether 3.0 is an integer is for you to choose: say which, aloud or in a "
+        "comment.",
     ], "Why do you refuse an argument that the schema does not have, in place of dropping it?",
         "A dropped argument hides a misspelt option: the call runs, and does something else than the model meant. "
         "Refused, it is repaired in the next step.",
         "Take one input that fails, and walk me through your function with it.",
         "What is the first thing that can be wrong with arguments, before you look at any of them?", 2, {
-            "bool": "Try true for a number, and read me the line that decides.",
+            "bool": "Try true for a number and for an integer, and read me the line that decides.",
             "order": "Read me your checks in their order.",
             "before": "Read me your checks in their order.",
             "first": "Read me your checks in their order."}),
@@ -89,7 +90,7 @@ PARTS = [
              '{"city": "Pune", "celsius": 30}'),
         "Check the name, then the arguments, then run. The names are listed in order of the alphabet. A refusal "
         "shows the properties as JSON. Results are JSON with every letter as it is. A result that is not JSON must "
-        "not raise either. Only register raises, whatever type of exception you like.",
+        "not raise either: its text is for you to choose. Only register raises, whatever type of exception you like.",
     ], "Who reads these error texts, and what does a good one save?",
         "The model reads them. A text that says what is wrong and what was expected saves a step: the next call can be "
         "right.",
@@ -126,8 +127,9 @@ PARTS = [
         "Before each call the prompt is estimated: count_tokens(specs) + count_tokens(messages), the whole list. If "
         "what is spent and this prompt are more than the budget, the run stops before the call. A step adds its "
         "prompt and count_tokens of its reply message to tokens.",
-        "After max_steps model calls the run stops; the calls of the last step are still run. A stopped run has no "
-        "answer, and all its messages.",
+        "After max_steps model calls the run stops; the calls of the last step are still run. Steps are the model "
+        "calls that were made, none if the budget is too small for the first. The answer of a stopped run is None, "
+        "and its messages are all there.",
     ], "What does a run of S steps cost, and can it still pass its budget?",
         "Every step sends the whole list again, so the input grows with the square of S. It can pass the budget by one "
         "reply, the last, which comes after the check.",
@@ -193,5 +195,20 @@ RUBRIC = [
               "Silence, then: it should work.",
               "Says what the next lines will do, and runs the checks early.",
               "Says what is still missing: repeated calls, a timeout on each tool, cutting long results, approval, "
-              "saving the list.", 18),
+              "saving the list.", 17),
 ]
+
+# What a requirement is about, so that one fault that shows in several parts is counted once, where it is. If one of the
+# ground fails, every failure in a later part may come from it; else only one that is about the same fault.
+GROUND = ("has the names of", "arguments that fit", "can be registered", "success is the result", "runs its function",
+          "happy path", "without calls ends", "is first shown", "holds an id", "holds text and calls")
+SAME_FAULT = (
+    ("missing argument", "what a tool expects"),
+    ("wrong type", "for a number", "bool", "is text", "whole", "not required is checked", "argument by argument"),
+    ("unexpected argument", "not in the schema", "extra one", "takes no arguments", "argument by argument"),
+    ("no object",),
+    ("without arguments", "without properties", "a result keeps", "a result of none", "not json",
+     "exception of a tool"),
+    ("unknown tool", "the name is checked", "not registered"),
+    ("a tool that raises", "exception", "call that fails", "a call fails"),
+)

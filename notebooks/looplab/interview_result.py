@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from itertools import accumulate
@@ -12,15 +13,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from looplab.folded import Folded
-from looplab.interview import (FILE, NOTEBOOKS, Interview, as_minutes, first_checks, minutes_of_parts, remarks, report,
-                               short_answers)
-from looplab.interview_brief import ALOUD_MINUTES, Criterion, Part
+from looplab.interview import (FILE, NOTEBOOKS, Interview, as_minutes, ever_failed, first_few, minutes_of_parts,
+                               own_failures, remarks, report, short_answers)
+from looplab.interview_brief import ALOUD_MINUTES, Criterion
 from looplab.interview_questions import QUESTIONS
 from looplab.view import Block, Code, plural, twin_html
 
 PAGE = "my_interview_result"
-MOST_REASONS = 3
-ON_THE_LOOP = ("loop", "exits", "follow-up")  # each rests on the one before it
+WEAK = 2  # a mark weighs as much as two checks that fail
 
 
 # --- What to practise next -----------------------------------------------------------------------------------
@@ -49,71 +49,62 @@ def notebook_named(number: int) -> Notebook | None:
     return None
 
 
-class Reasons(dict[int, list[str]]):
-    """Why to practise, by the number of a notebook; in the order in which the notebooks came."""
+@dataclass
+class Reasons:
+    """Why to practise with a notebook, and how large the trouble is."""
 
-    def add(self, number: int, reason: str) -> None:
-        """Add a reason to those of a notebook."""
-        self.setdefault(number, []).append(reason.rstrip("."))
-
-
-def short(reasons: list[str]) -> str:
-    """Return the first of the reasons in one line, and how many more there are."""
-    more = len(reasons) - MOST_REASONS
-    return "; ".join(reasons[:MOST_REASONS] + [f"and {more} more"] * (more > 0))
+    trouble: int = 0
+    said: list[str] = field(default_factory=list)
 
 
-def does_not_hold(interview: Interview) -> Iterator[tuple[Part, str]]:
-    """Yield the parts that were judged and do not hold, each with the reason."""
-    for remark in remarks(interview):
+def reasons(interview: Interview) -> Iterator[tuple[int, int, str]]:
+    """Yield the numbers of notebooks to practise with, each with the size of the trouble and the reason.
+
+    The size of a part's trouble is the number of its checks that fail, of those that failed at any run, and of the runs
+    in which one did. What follows from a fault in a part before it does not count.
+    """
+    own, said = own_failures(interview), remarks(interview)
+    for remark in said:
+        part, runs = remark.part, interview.failed_runs.get(remark.part.name, 0)
+        failed = interview.failed.get(part.name, [])
+        trouble = len(own[part.name]) + len(failed) + runs
         if remark.held < remark.of or not remark.of:
-            yield remark.part, f"{remark.part.title}: {remark.held} of {remark.of} hold"
-
-
-def not_checked(interview: Interview) -> Iterator[tuple[Part, str]]:
-    """Yield the parts that were not judged, each with the reason."""
-    judged = len(remarks(interview))
-    for number, part in enumerate(interview.parts[judged:], judged + 1):
-        yield part, f"{part.title}: {'asked for, and not checked' if number <= interview.released else 'not reached'}"
-
-
-def held_after_a_hint(interview: Interview) -> Iterator[tuple[Part, str]]:
-    """Yield the parts that hold now and did not at their first checks, each with the reason."""
-    for remark in remarks(interview):
-        found = interview.at_first.get(remark.part.name)
-        if found and remark.held == remark.of:
-            yield remark.part, f"{remark.part.title}: held after a hint, first run {found.partition(':')[0]}"
+            before = "" if own[part.name] or not remark.of else ", perhaps because of a part before it"
+            yield part.notebook, trouble, f"{part.title}: {remark.held} of {remark.of} hold{before}"
+        elif runs:
+            yield part.notebook, trouble, (f"{part.title}: held after {plural(runs + 1, 'run')} of the checks; "
+                                           f"{plural(len(failed), 'check')} failed on the way")
+    for criterion in interview.rubric:
+        if interview.ticks.get(criterion.name) == "weak":
+            again = ", so answer the questions once more, aloud" if criterion.name == "Aloud" else ""
+            yield home(interview, criterion), WEAK, f"{criterion.name}: you ticked weak{again}"
+    for number, part in enumerate(interview.parts[len(said):], len(said) + 1):
+        found = "asked for, and not checked" if number <= interview.released else "not reached"
+        yield part.notebook, 0, f"{part.title}: {found}"
+    for q in QUESTIONS:
+        if interview.aloud.get(q.question) == "weak":
+            yield q.notebook, 0, f"weak aloud: “{q.question}”"
+    for part, asked in interview.also_asked:
+        yield asked.notebook, 0, f"{part.title}: {asked.about}"
 
 
 def practice(interview: Interview) -> list[tuple[Notebook, str]]:
-    """Return what to practise next: a notebook, and why.
+    """Return what to practise next: a notebook, and why; the largest trouble first.
 
-    First come the parts whose checks fail or that were ticked weak, then those that held after a hint or were not
-    reached, then the questions that were ticked weak, then what no check is about. Of the parts that rest on the loop
-    only the first that fails is named, for its fault may be that of the others. It is nothing while the file was not
-    judged or cannot be used, and while nothing is weak but marks are open.
+    Without trouble come the parts that were not reached, the questions that were ticked weak, and what no check is
+    about. It is nothing while the file was not judged or cannot be used, and while nothing is weak but marks are open.
     """
     if interview.verdict is None or not interview.verdict.rows or interview.not_usable:
         return []
-    why, on_the_loop = Reasons(), 0
-    weak = [criterion for criterion in interview.rubric if interview.ticks.get(criterion.name) == "weak"]
-    for found in (does_not_hold, held_after_a_hint, not_checked):
-        for part, reason in found(interview):
-            rests = part.name in ON_THE_LOOP and found is not held_after_a_hint
-            on_the_loop += rests
-            if not rests or on_the_loop == 1:
-                why.add(part.notebook, reason)
-        if found is does_not_hold:
-            for criterion in weak:
-                why.add(home(interview, criterion), f"{criterion.name}: you ticked weak")
-    for q in QUESTIONS:
-        if interview.aloud.get(q.question) == "weak":
-            why.add(q.notebook, f"weak aloud: “{q.question}”")
-    for part, asked in interview.also_asked:
-        why.add(asked.notebook, f"{part.title}: {asked.about}")
+    why: dict[int, Reasons] = {}
+    for number, trouble, reason in reasons(interview):
+        found = why.setdefault(number, Reasons())
+        found.trouble += trouble
+        found.said.append(reason)
     if not why and not still_open(interview):
-        why.add(18, "nothing was weak: find the bugs of others")
-    return [(notebook, short(reasons)) for number, reasons in why.items() if (notebook := notebook_named(number))]
+        why[18] = Reasons(0, ["nothing was weak: find the bugs of others"])
+    order = sorted(why, key=lambda number: -why[number].trouble)
+    return [(notebook, first_few(why[number].said)) for number in order if (notebook := notebook_named(number))]
 
 
 def in_an_hour(notebooks: list[Notebook]) -> int:
@@ -122,10 +113,14 @@ def in_an_hour(notebooks: list[Notebook]) -> int:
 
 
 def to_be_strong(interview: Interview) -> list[str]:
-    """Return the notebooks of what was ticked fine."""
-    fine = [criterion for criterion in interview.rubric if interview.ticks.get(criterion.name) == "fine"]
-    return [f"{criterion.name}: {notebook}" for criterion in fine
-            if (notebook := notebook_named(home(interview, criterion)))]
+    """Return the notebooks of what was ticked fine, each once, and none that is to be practised anyway."""
+    told = {notebook for notebook, _ in practice(interview)}
+    found: dict[Notebook, list[str]] = {}
+    for criterion in interview.rubric:
+        notebook = notebook_named(home(interview, criterion))
+        if interview.ticks.get(criterion.name) == "fine" and notebook and notebook not in told:
+            found.setdefault(notebook, []).append(criterion.name)
+    return [f"{', '.join(names)}: {notebook}" for notebook, names in found.items()]
 
 
 def practice_blocks(interview: Interview) -> list[Block]:
@@ -133,7 +128,7 @@ def practice_blocks(interview: Interview) -> list[Block]:
     if interview.not_usable:
         return ["Mend the file, and run the checks again."]
     if interview.verdict is None or not interview.verdict.rows:
-        then = "run the checks again" if interview.at_first else "write the first part, and run the checks"
+        then = "run the checks again" if interview.failed else "write the first part, and run the checks"
         return [f"What to practise next is said once the file was judged: {then}."]
     blocks: list[Block] = []
     if found := practice(interview):
@@ -185,15 +180,15 @@ def summary(interview: Interview) -> str:
 
 
 def how_it_went(interview: Interview) -> list[Block]:
-    """Return the minutes, the change, the report, what the first checks found, and what was ticked."""
+    """Return the minutes, the change, the report, what failed at any run, and what was ticked."""
     blocks: list[Block] = []
     if interview.began and interview.clock.used:
         blocks.append(minutes_of_parts(interview))
     if interview.released and not interview.parts[interview.released - 1].stage:
         blocks += [f"The change that was asked for: {interview.follow_up.asks}", Code(interview.follow_up.code)]
     blocks += report(interview)
-    if first := first_checks(interview):
-        blocks += ["What did not hold at the first checks of a part:", first]
+    if failed := ever_failed(interview):
+        blocks += ["What failed when the checks ran, and is not the consequence of another fault:", failed]
     ticked = [[c.name, mark, example(c, mark)] for c in interview.rubric if (mark := interview.ticks.get(c.name))]
     if ticked:
         blocks += ["What you ticked:", [["part", "mark", "like this"], *ticked]]

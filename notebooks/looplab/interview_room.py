@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,15 @@ import ipywidgets as widgets
 from looplab import view
 from looplab.folded import Folded
 from looplab.follow_ups import FOLLOW_UPS, sentence_of
-from looplab.interview import (FILE, NOTEBOOKS, Interview, as_minutes, headline, keep, kept, opening, report,
+from looplab.interview import (FILE, NOTEBOOKS, STATE, Interview, as_minutes, headline, keep, kept, opening, report,
                                short_answers)
 from looplab.interview_brief import ALOUD_MINUTES, BRIEF, LENGTHS, MARKS, PARTS, RUBRIC
 from looplab.interview_questions import QUESTIONS
 from looplab.interview_result import result_blocks, result_html, save_page
+from looplab.keeping import put_aside
 from looplab.view import Bench, Block, Code, escape, guarded, plural, twin_html
 
 NOT_TICKED = "not yet"
-SURE = "Yes, start again"
 MORE = ("Show the answer", "What comes next?", "Show that answer", "That is all")
 
 
@@ -48,20 +47,26 @@ def interviewer_sheet() -> Folded:
 
 
 class RoomBench(Bench):
-    """The interview itself: clock, brief, parts, checks. `interview` is its state."""
+    """The interview itself: clock, brief, parts, checks. `interview` is its state; one that was left goes on."""
 
-    def __init__(self, interview: Interview) -> None:
-        self.interview, self._left = interview, kept(interview.folder)
+    def __init__(self, asked: Interview) -> None:
+        said = "Choose a length, and start the clock when you are ready."
+        try:
+            left = kept(asked.folder)
+        except ValueError as error:
+            left, said = None, f"{error} {said}"
+        self.interview = left or asked
         self.others: list[Bench] = []
+        self._not_kept = ""
         self._ticking: asyncio.Task[None] | None = None
         self._told = ""
         self._clock, self._say = view.area("", "clock"), view.area("", "say")
         self._asked, self._report = view.area("", "asked"), view.area("", "report")
         self._headline = view.area("", "headline")
         self.length = view.field(widgets.RadioButtons(
-            options=[(f"{minutes} minutes", minutes) for minutes in LENGTHS], value=interview.minutes,
+            options=[(f"{minutes} minutes", minutes) for minutes in LENGTHS], value=asked.minutes,
             description="Length"), "length", "ll-radios")
-        self.seed = view.field(widgets.Text(str(interview.seed), description="Seed", continuous_update=False),
+        self.seed = view.field(widgets.Text(str(asked.seed), description="Seed", continuous_update=False),
                                "seed", "ll-seed")
         self.buttons = {
             "start": view.button("Start the clock", "start", self.start_or_pause, "ll-main"),
@@ -69,8 +74,8 @@ class RoomBench(Bench):
             "next": view.button("First part", "next", self.next_part),
             "checks": view.button("Run checks", "checks", self.run_checks),
             "again": view.button("Start again", "again", self.start_again),
+            "sure": view.button("Yes, start again", "sure", self.start_anew),
             "aside": view.button("Start again, and keep my file under another name", "aside", self.put_aside),
-            "go-on": view.button("Go on with the last interview", "go-on", self.go_on),
         }
         first, last = list(self.buttons.values())[:4], list(self.buttons.values())[4:]
         self.length.observe(self._chosen, "value")
@@ -79,7 +84,7 @@ class RoomBench(Bench):
         choices.add_class("ll-choices-row")
         super().__init__(choices, self._clock, self._say, view.controls(*first, self._headline), self._asked,
                          self._report, hook="interview")
-        self._show(left_over(self._left) or "Choose a length, and start the clock when you are ready.")
+        self._show(f"{left_over(left)}{self._for_another()}" if left else said)
 
     @guarded
     def start_or_pause(self, _: Any = None) -> None:
@@ -120,51 +125,57 @@ class RoomBench(Bench):
         try:
             interview.run_checks()
         finally:
-            last = " The rubric comes next." if interview.judged == len(interview.parts) else ""
-            self._show(interview.not_saved or opening(interview) + (last if interview.verdict else ""))
+            judged = interview.verdict and interview.verdict.rows and not interview.not_usable
+            last = " The rubric comes next." if judged and interview.judged == len(interview.parts) else ""
+            self._show(interview.not_saved or opening(interview) + last)
 
     @guarded
     def _chosen(self, change: Any) -> None:
         old, seed = self.interview, self.seed.value.strip()
         if not (seed.isascii() and seed.isdecimal() and len(seed) < 5):
-            self.show_error(f"The seed is a whole number from 0 to 9999; it is still {old.seed}.")
+            self.seed.value = str(old.seed)
+            self._show(f"“{seed}” is no seed, which is a whole number from 0 to 9999: it is {old.seed} again.")
         elif not old.begun:
             self._begin("")
-        elif (self.length.value, int(seed)) == (old.minutes, old.seed):
-            self._show("We go on as before.")
         else:
-            self._show(f"We go on with {old.minutes} minutes, seed {old.seed}. For a new interview of "
-                       f"{self.length.value} minutes, seed {int(seed)}, press Start again.")
+            another = self._for_another()
+            self._show(f"We go on with {old.minutes} minutes, seed {old.seed}.{another}" if another else
+                       "We go on as before.")
+
+    def _for_another(self) -> str:
+        """Say how to come to the interview that is chosen, if it is another one than this."""
+        chosen = self.length.value, int(self.seed.value)
+        if chosen == (self.interview.minutes, self.interview.seed):
+            return ""
+        return " For a new interview of {} minutes, seed {}, press Start again.".format(*chosen)
 
     @guarded
     def start_again(self, _: Any = None) -> None:
-        """Ask whether the interview is to be dropped; asked for a second time, begin a new one.
+        """Ask whether the interview is to end; another button says yes, so that a double click does not."""
+        self._show("This ends the interview: clock, marks and report begin anew. Press Yes, start again if you mean "
+                   "it.", ask=True)
 
-        It has the length and seed that are chosen. The file stays as it is.
-        """
-        if self.buttons["again"].description == SURE:
-            self._begin(f" Your {FILE} stays as it is." if self.interview.has_file else "")
-        else:
-            self._show("This drops the clock, the marks and the report. Press once more if you mean it.", ask=True)
+    @guarded
+    def start_anew(self, _: Any = None) -> None:
+        """Begin a new interview, of the length and seed that are chosen; the file stays as it is."""
+        self._begin(f" Your {FILE} stays as it is." if self.interview.has_file else "")
 
     @guarded
     def put_aside(self, _: Any = None) -> None:
         """Give the file a name with a number, and begin a new interview."""
-        self._begin(f" Your file is now {self.interview.put_aside()}.")
-
-    @guarded
-    def go_on(self, _: Any = None) -> None:
-        """Go on with the interview that was kept when the kernel ended."""
-        if self._left:
-            self.interview, self._left = self._left, None
-            self.length.value, self.seed.value = self.interview.minutes, str(self.interview.seed)
-            self._show("Your parts and marks are back. Run the checks for a report, and start the clock again.")
+        if self.interview.has_file:
+            self._begin(f" Your file is now {put_aside(self.interview.file)}.")
+        else:
+            self._show(self.interview.in_the_way or f"There is no {FILE} to keep.")
 
     def _begin(self, said: str) -> None:
-        old, seed = self.interview, self.seed.value.strip()
+        old = self.interview
         old.clock.pause()
+        self.keep()
+        if old.begun and (old.folder / STATE).is_file():
+            said += f" The parts and marks of the last one are now in {put_aside(old.folder / STATE)}."
         self._told = ""
-        self.interview = Interview(self.length.value, int(seed) if seed.isdecimal() else old.seed, old.folder)
+        self.interview = Interview(self.length.value, int(self.seed.value), old.folder)
         self._show(f"A new interview.{said} Start the clock when you are ready.")
 
     def _tick(self) -> None:
@@ -202,11 +213,14 @@ class RoomBench(Bench):
         self._say.value = view.sentence(f"{view.word('The interviewer:', 'user')} {escape(said)}")
 
     def keep(self) -> None:
-        """Keep the interview once it has begun, so that a restart of the kernel loses nothing but the report."""
-        if self.interview.begun:
-            self._left = None
-            with suppress(OSError):
-                keep(self.interview)
+        """Keep the interview once it has begun, so that a restart of the kernel loses nothing but the report.
+
+        Say once if it cannot be kept, and what became of a file in its place.
+        """
+        said = keep(self.interview) if self.interview.begun else ""
+        if said and said != self._not_kept:
+            self.show_error(said)
+        self._not_kept = said
 
     def _show(self, said: str, ask: bool = False) -> None:
         interview, released = self.interview, self.interview.released
@@ -220,9 +234,8 @@ class RoomBench(Bench):
         self.buttons["next"].description = "Next part" if released else "First part"
         self.buttons["next"].disabled = released == len(interview.parts)
         self.buttons["again"].disabled = not interview.begun
-        self.buttons["again"].description = SURE if ask else "Start again"
+        self.buttons["sure"].layout.display = None if ask else "none"
         self.buttons["aside"].layout.display = None if ask and interview.has_file else "none"
-        self.buttons["go-on"].layout.display = None if self._left else "none"
         self._headline.value = f'<span class="ll-muted">{escape(headline(interview))}</span>'
         self._asked.value = asked_html(interview)
         self._report.value = report_html(interview)
@@ -291,12 +304,10 @@ def pace(interview: Interview) -> str:
     return f" · {title}: {as_minutes(seconds)}{f' of {most} minutes' if most else ''}"
 
 
-def left_over(left: Interview | None) -> str:
-    """Say that there is an interview to go on with, or nothing."""
-    if left is None:
-        return ""
-    return (f"An interview of {left.minutes} minutes was left at {left.clock.text}, after "
-            f"{plural(left.released, 'part')}. Go on with it, or start a new one.")
+def left_over(left: Interview) -> str:
+    """Say that an interview that was left goes on, and where."""
+    return (f"We go on with the interview of {left.minutes} minutes, seed {left.seed}, left at {left.clock.text} "
+            f"after {plural(left.released, 'part')}; its marks are back. Run the checks for a report.")
 
 
 # --- Rubric, questions, result -------------------------------------------------------------------------------
@@ -460,10 +471,19 @@ class ResultBench(Bench):
         return result_blocks(self._room.interview)
 
 
+ROOMS: dict[Path, RoomBench] = {}
+
+
 def mock_interview(minutes: int = 45, seed: int = 1, folder: Path = NOTEBOOKS) -> RoomBench:
     """Open the room of a mock interview of 25, 45 or 60 minutes.
 
     `seed`, from 0 to 9999, draws the change that is asked for at the end, and the order of the questions; the reader's
-    file lies in `folder`. Nothing is written before a button is pressed. Raises ValueError for another length or seed.
+    file lies in `folder`. There is one room for a folder: an interview that has begun goes on when the cell is run
+    again. Nothing is written before a button is pressed. Raises ValueError for another length or seed.
     """
-    return RoomBench(Interview(minutes, seed, folder))
+    asked, place = Interview(minutes, seed, folder), folder.resolve()
+    if place in ROOMS:
+        ROOMS[place].length.value, ROOMS[place].seed.value = minutes, str(seed)
+    else:
+        ROOMS[place] = RoomBench(asked)
+    return ROOMS[place]

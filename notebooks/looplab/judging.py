@@ -74,6 +74,9 @@ def judge(file: str | Path, stage: int = 5, seconds: float = SECONDS) -> Verdict
     if not path.is_file():
         stages = stages_up_to(stage)
         return Verdict(f"There is no file {path.name} here yet. Write {stages} into it, and judge it again.")
+    if b"\0" in path.read_bytes():
+        why = "it is not saved as UTF-8"
+        return Verdict(f"{path.name} holds null bytes, as a file in UTF-16 does: save it as UTF-8.", not_loaded=why)
     if not SPEC.is_dir():
         return Verdict(f"The suite is missing: there is no folder {SPEC.relative_to(ROOT)} beside the notebooks.")
     report, problem = run_suite(path.resolve(), stage, seconds)
@@ -97,8 +100,14 @@ def run_suite(path: Path, stage: int, seconds: float) -> tuple[Json | None, str]
             return None, f"the suite was still running after {seconds:g} seconds and was stopped"
         if written.exists():
             return json.loads(written.read_text(encoding="utf-8")), ""
-        words = " ".join((run.stdout + run.stderr).decode("utf-8", "replace").split())
-        return None, f"it ended the process of the suite{f', whose last words were: {words[-200:]}' if words else ''}"
+        return None, why_it_ended(run.stderr.decode("utf-8", "replace"))
+
+
+def why_it_ended(words: str) -> str:
+    """Say why the process of the suite ended too early, by what it wrote last."""
+    if "Traceback" not in words:
+        return "it ended Python in the middle of the checks, as os._exit does"
+    return f"it changed something that the checks need themselves: {words.strip().splitlines()[-1].rstrip('.')}"
 
 
 def stages_up_to(stage: int) -> str:

@@ -18,3 +18,11 @@ def keep_json(path: Path, data: Json) -> None:
         with suppress(OSError):
             beside.unlink()
         raise
+
+
+def put_aside(path: Path) -> str:
+    """Give a file a name with a number that is free, and return that name."""
+    number = 1
+    while os.path.lexists(aside := path.with_stem(f"{path.stem}_{number}")):
+        number += 1
+    return path.rename(aside).name

@@ -34,11 +34,17 @@ def wait_for(page, hook, text):
                            arg=[hook, text])
 
 
-@themes
-def test_an_interview_is_played_from_the_first_part_to_the_saved_page(notebook, lab, dark):
-    page, folder = notebook(*INTERVIEW, dark=dark), lab[2]
-    for left in folder.glob("my_*"):
+@pytest.fixture
+def folder(lab):
+    """The folder of the notebook, where nothing is left of another reader."""
+    for left in lab[2].glob("my_*"):
         left.unlink()
+    return lab[2]
+
+
+@themes
+def test_an_interview_is_played_from_the_first_part_to_the_saved_page(notebook, folder, dark):
+    page = notebook(*INTERVIEW, dark=dark)
     assert page.locator(".t-clock").inner_text() == "45:00 paused"
     press(page, "start")
     page.wait_for_function("/44:5\\d running/.test(document.querySelector('.t-clock').textContent)")
@@ -62,8 +68,8 @@ def test_an_interview_is_played_from_the_first_part_to_the_saved_page(notebook, 
     assert "05_exits.ipynb" in (folder / "my_interview_result.html").read_text(encoding="utf-8")
 
 
-def test_beside_an_open_file_the_brief_wraps_and_only_code_scrolls_sideways(notebook, lab):
-    page, folder = notebook(*INTERVIEW, width=720), lab[2]
+def test_beside_an_open_file_the_brief_wraps_and_only_code_scrolls_sideways(notebook, folder):
+    page = notebook(*INTERVIEW, width=720)
     (folder / "my_interview.py").write_text(PLAIN, encoding="utf-8")
     for number in range(1, 7):
         press(page, "next")
@@ -79,8 +85,7 @@ def test_beside_an_open_file_the_brief_wraps_and_only_code_scrolls_sideways(note
 
 
 @themes
-def test_a_case_is_diagnosed_and_located(notebook, lab, dark):
-    (lab[2] / "my_clinic.json").unlink(missing_ok=True)
+def test_a_case_is_diagnosed_and_located(notebook, folder, dark):
     page = notebook(*CLINIC, dark=dark)
     wait_for(page, "verdict", "Case 2: not yet.")
     choose(page, "case", "3")
@@ -112,7 +117,7 @@ def test_a_case_is_diagnosed_and_located(notebook, lab, dark):
 
 
 @themes
-def test_the_benches_can_be_used_by_everybody(notebook, faults, dark):
+def test_the_benches_can_be_used_by_everybody(notebook, folder, faults, dark):
     page = notebook(*INTERVIEW, CLINIC[0], dark=dark)
     benches = ("interview", "rubric", "aloud", "result", "clinic")
     assert [fault for bench in benches for fault in faults(page, f".t-{bench}")] == []

@@ -148,10 +148,12 @@ def fits(message: Json, parts: Json) -> bool:
 
 
 def model_calls(lengths: Sequence[int]) -> str:
-    """Tell model calls by what they were shown: model calls that are shown 2, 4, 6 messages, so 3 in all."""
+    """Tell model calls by what they were shown: 3 model calls, shown 2, 4 and 6 messages."""
     if not lengths:
         return "no model call"
-    return f"model calls that are shown {', '.join(map(str, lengths))} messages, so {len(lengths)} in all"
+    *some, last = map(str, lengths)
+    calls = "1 model call" if not some else f"{len(lengths)} model calls"
+    return f"{calls}, shown {', '.join(some)}{' and ' if some else ''}{last} messages"
 
 
 def tool_messages(contents: Sequence[Any]) -> str:
