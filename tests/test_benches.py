@@ -12,13 +12,14 @@ import pytest
 
 import looplab
 from agentloop import (
-    WEATHER_TASK, SchemaError, ToolRegistry, asks, call, check_schema, final, validate_args, weather_script,
-    weather_world,
+    WEATHER_TASK, SchemaError, ScriptedModel, ToolRegistry, asks, call, check_schema, final, validate_args,
+    weather_script, weather_world,
 )
 from looplab import exits, gates, room, validator
 from looplab.builder import RAN_OUT, Script, perform, performance_words, script_code
 from looplab.checklist import Check, checks_html
 from looplab.prediction import compare
+from looplab.recordings import FOLDER
 from looplab.scripts import SCRIPTS
 from looplab.typed import NotJson, read_json
 
@@ -509,6 +510,32 @@ def test_what_is_asked_of_the_package_is_a_function_also_the_second_time(name):
 @pytest.mark.parametrize("name", BENCHES)
 def test_no_slider_runs_an_agent_while_it_is_dragged(name):
     assert not any(slider.continuous_update for slider in every(BENCHES[name](), ipywidgets.IntSlider))
+
+
+WALKED = {
+    "approval": looplab.approval_bench,
+    "builder": looplab.script_builder,
+    "player": lambda: looplab.play(WEATHER_TASK, ScriptedModel(weather_script()), weather_world()[0]),
+    "seat": BENCHES["seat"],
+    "trace": lambda: looplab.trace_viewer(*FOLDER.glob("run_*.jsonl")),
+    "wire": lambda: looplab.wire_viewer([{"role": "user", "content": "Hi"}] * 3, []),
+}
+
+
+@pytest.mark.parametrize("name", WALKED)
+def test_what_can_be_pressed_is_settled_before_the_sentence_is_said(name):
+    bench, changed = WALKED[name](), []
+    for button in every(bench, ipywidgets.Button):
+        button.observe(lambda change: changed.append("button"), "disabled")
+    for area in every(bench, ipywidgets.HTML):
+        area.observe(lambda change: changed.extend(re.findall("role=.status", change.new)), "value")
+    for field in every(bench, (ipywidgets.Text, ipywidgets.Textarea)):
+        field.value = field.value or "Pune"
+    for button in every(bench, ipywidgets.Button):
+        for _ in range(0 if button.description == "Play" else 3):
+            changed.clear()
+            button.click()
+            assert changed == sorted(changed), button.description
 
 
 @pytest.mark.parametrize("name", BENCHES)

@@ -187,15 +187,15 @@ class ApprovalBench(Bench):
 
     def _show(self) -> None:
         self.stand = play_presses(self.preset.value, self.presses)
+        for button in (self.approve, self.reject, self.change):
+            button.disabled = self.stand.waiting is None
+        self.undo.disabled = not self.presses
         result = self.stand.result
         who, did, what = self.stand.said
         role = "user" if who == "A person" else "exit"
         self._say.value = view.sentence(f"{view.word(who, role)}{escape(did + what)}")
         self._waiting.value, self._ran.value = waiting_html(self.stand), ran_html(self.stand.ran)
         self._list.value = view.message_list(result.messages, end=(result.status, result.answer or ""), height=420)
-        for button in (self.approve, self.reject, self.change):
-            button.disabled = self.stand.waiting is None
-        self.undo.disabled = not self.presses
 
     def twin(self) -> list[Block]:
         """Return the sentence, the messages and what ran."""

@@ -173,9 +173,9 @@ class ScriptBuilder(Bench):
     @guarded
     def _run(self, change: Any = None) -> None:
         self.performance = perform(self.script)
+        self.clear_button.disabled = not self._replies
         self._say.value, self._messages.value = performance_html(self.performance)
         self.script_box.write(self.code)
-        self.clear_button.disabled = not self._replies
         self._rows.children = [self._row(i, reply) for i, reply in enumerate(self._replies)] or [
             view.area('<p class="ll-note">no reply yet</p>')]
 

@@ -407,6 +407,8 @@ class ClinicBench(Bench):
 
     def _show_chart(self) -> None:
         fault, chart, buttons = self.fault, self.chart, self.buttons
+        buttons["same"].disabled = buttons["other"].disabled = not chart.weighing
+        buttons["hint"].disabled, buttons["answer"].disabled = chart.hints == 3, not chart.may_see_ours
         hints = hints_of(fault)[: chart.hints]
         shown = {
             "diagnosis": view.note(chart.said),
@@ -419,8 +421,6 @@ class ClinicBench(Bench):
         }
         for name, content in shown.items():
             self._areas[name].value = content
-        buttons["same"].disabled = buttons["other"].disabled = not chart.weighing
-        buttons["hint"].disabled, buttons["answer"].disabled = chart.hints == 3, not chart.may_see_ours
 
     def twin(self) -> list[Block]:
         """Return the case shown now, in plain words; what the reader did is the reader's own."""

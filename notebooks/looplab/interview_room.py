@@ -226,7 +226,6 @@ class RoomBench(Bench):
         interview, released = self.interview, self.interview.released
         self.keep()
         self._show_clock()
-        self._speak(said)
         for button in self.buttons.values():
             button.disabled = False
         self.buttons["start"].description = (
@@ -236,6 +235,7 @@ class RoomBench(Bench):
         self.buttons["again"].disabled = not interview.begun
         self.buttons["sure"].layout.display = None if ask else "none"
         self.buttons["aside"].layout.display = None if ask and interview.has_file else "none"
+        self._speak(said)
         self._headline.value = f'<span class="ll-muted">{escape(headline(interview))}</span>'
         self._asked.value = asked_html(interview)
         self._report.value = report_html(interview)
@@ -417,14 +417,13 @@ class QuestionBench(Bench):
 
     def _show(self) -> None:
         q = self.question
+        self.buttons["back"].disabled, self.buttons["more"].disabled = not self.place, self.shown == 3
         self._say.value = view.sentence(f"<b>{escape(q.topic.capitalize())}.</b> {escape(q.question)}")
         lines = [q.answer, f"Then: {q.then}", q.reply][: self.shown]
         self._answer.value = "".join(f'<p class="ll-answer">{escape(line)}</p>' for line in lines)
-        self.buttons["back"].disabled = not self.place
         is_last = self.place == len(QUESTIONS) - 1
         self.buttons["next"].description = "Begin again with the first" if is_last else "Next question"
         self.buttons["more"].description = MORE[self.shown]
-        self.buttons["more"].disabled = self.shown == 3
         self.tick.value = self._room.interview.aloud.get(q.question, NOT_TICKED)
         self._show_count()
 

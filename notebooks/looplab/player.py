@@ -388,6 +388,11 @@ class Player(Bench):
         if not 0 <= frame < len(self):
             raise IndexError(f"there is no frame {frame}; this run has frames 0 to {len(self) - 1}")
         self.state = state = state_at(self.recording, frame)
+        for names, is_dead in ((("first", "back"), frame == 0), (("play", "next", "last"), frame == len(self) - 1)):
+            for name in names:
+                self.buttons[name].disabled = is_dead
+        for kind, jump in self.jumps.items():
+            jump.disabled = next_stop(self.stops[kind], frame) is None
         self.slider.value = frame + 1
         self.position.value = f'<span class="ll-position">{frame + 1:,} / {len(self):,}</span>'
         self.sentence.value = sentence(narrator.as_html(state.sentence))
@@ -395,8 +400,3 @@ class Player(Bench):
         self.values.value = values_html(state, self.order)
         self.list.value = list_html(state, height_of(self.rows))
         self.meter.value = meter_html(state)
-        for names, is_dead in ((("first", "back"), frame == 0), (("play", "next", "last"), frame == len(self) - 1)):
-            for name in names:
-                self.buttons[name].disabled = is_dead
-        for kind, jump in self.jumps.items():
-            jump.disabled = next_stop(self.stops[kind], frame) is None

@@ -233,11 +233,11 @@ class SeatBench(Bench):
     @guarded
     def _show(self, change: Any = None) -> None:
         position = self.position
-        self._say.value, self._given.value = say_html(position), given_html(position)
-        self._behind.value = harness_html(position) if self.switch.value else ""
+        self.form.enable(position.waits)
         self.undo_button.disabled = self.script_box.button.disabled = not self.game.replies
         self.script_box.write(self.script)
-        self.form.enable(position.waits)
+        self._say.value, self._given.value = say_html(position), given_html(position)
+        self._behind.value = harness_html(position) if self.switch.value else ""
 
     def _allow_send(self) -> None:
         self.send_button.disabled = not self.position.waits or not self.form.draft.is_ready

@@ -141,9 +141,9 @@ class TraceViewer(Bench):
 
     def _show(self, step: int) -> None:
         self.step = min(max(step, 1), max(len(self.steps), 1))
-        self._position.value = f'<span class="ll-position">{self.step if self.steps else 0} / {len(self.steps)}</span>'
         for name, button in self.buttons.items():
             button.disabled = self.step <= 1 if name in ("First", "Back") else self.step >= len(self.steps)
+        self._position.value = f'<span class="ll-position">{self.step if self.steps else 0} / {len(self.steps)}</span>'
         messages, is_last = self.trace.messages, self.step >= len(self.steps)
         if not self.steps:
             self._say.value, self._table.value = view.sentence("No step was recorded."), ""
