@@ -34,7 +34,8 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 MISSING = "playwright" if sync_playwright is None else "Chromium" if CHROMIUM is None else ""
 FLAGS = ("--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
          "--disable-component-update --disable-sync --disable-dev-shm-usage").split()
-WAIT = 120_000  # milliseconds
+FLAGS += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]  # no name leads to another machine
+WAIT = 60_000  # milliseconds
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -97,22 +98,27 @@ def wait_for_server(server: subprocess.Popen[bytes], address: str, log: Path) ->
 
 @contextmanager
 def browser() -> Iterator[Any]:
-    """Run Chromium without a window."""
+    """Run Chromium without a window; give a context, whose pages share a cache, so that JupyterLab is fetched once."""
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
+        yield chromium.new_context()
         chromium.close()
 
 
 class Desk:
-    """Opens notebooks in a browser, and notes each request to another machine and each error in the console."""
+    """Opens notebooks in a browser, and notes each request to another machine and each error in the console.
 
-    def __init__(self, lab: tuple[str, str, Path], chromium: Any) -> None:
+    A page in which JupyterLab has started is used again, for that takes longer than most tests; `free` holds those
+    that no desk has.
+    """
+
+    def __init__(self, lab: tuple[str, str, Path], context: Any, free: list[Any]) -> None:
         self.address, self.token, self.folder = lab
-        self.chromium = chromium
-        self.contexts: list[Any] = []
+        self.context, self.free = context, free
+        self.pages: list[Any] = []
         self.strangers: list[str] = []
         self.complaints: list[str] = []
+        context.on("request", self._note_stranger)
 
     def open(self, *cells: str | Path, dark: bool = False, width: int = 1280, height: int = 1000) -> Any:
         """Open and run a notebook, from the source of its code cells or a path in the lab's folder; return its page."""
@@ -121,14 +127,9 @@ class Desk:
             path = cells[0]
         else:
             nbformat.write(new_notebook(cells), path)
-        context = self.chromium.new_context(viewport={"width": width, "height": height})
-        self.contexts.append(context)
-        context.route("**/*", self._only_loopback)
-        page = context.new_page()
-        page.set_default_timeout(WAIT)
-        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.goto(f"{self.address}/doc/tree/{path.relative_to(self.folder).as_posix()}?token={self.token}")
+        name = path.relative_to(self.folder).as_posix()
+        page = self._take_page(name)
+        page.set_viewport_size({"width": width, "height": height})
         page.wait_for_function(IDLE)
         page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})",
                       "JupyterLab Dark" if dark else "JupyterLab Light")
@@ -139,20 +140,46 @@ class Desk:
         return page
 
     def close(self) -> None:
-        """Close every page, and end its kernel, which would go on without it."""
-        for context in self.contexts:
-            for page in context.pages:
-                page.evaluate("jupyterapp.shell.currentWidget?.sessionContext.shutdown()")
-            context.close()
+        """Close every notebook, and end its kernel, which would go on without it."""
+        for page in self.pages:
+            page.remove_listener("console", self._note_console)
+            page.remove_listener("pageerror", self._note_error)
+            page.evaluate(CLOSE)
+        self.context.remove_listener("request", self._note_stranger)
+        self.free += self.pages
 
-    def _only_loopback(self, route: Any) -> None:
-        if route.request.url.startswith((self.address, "data:", "blob:")):
-            route.continue_()
+    def _take_page(self, name: str) -> Any:
+        """Return a page that opens a notebook."""
+        page = self.free.pop() if self.free else self.context.new_page()
+        self.pages.append(page)
+        page.set_default_timeout(WAIT)
+        page.on("console", self._note_console)
+        page.on("pageerror", self._note_error)
+        if page.url == "about:blank":
+            page.goto(f"{self.address}/doc/tree/{name}?token={self.token}")
         else:
-            self.strangers.append(route.request.url)
-            route.abort()
+            page.evaluate("path => jupyterapp.commands.execute('docmanager:open', {path})", name)
+        return page
+
+    def _note_console(self, said: Any) -> None:
+        if said.type == "error":
+            self.complaints.append(said.text)
+
+    def _note_error(self, error: Any) -> None:
+        self.complaints.append(str(error))
+
+    def _note_stranger(self, request: Any) -> None:
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.strangers.append(request.url)
 
 
+CLOSE = """async () => {
+    for (const notebook of [...jupyterapp.shell.widgets('main')]) {
+        await notebook.sessionContext?.shutdown();
+        if (notebook.context) notebook.context.model.dirty = false; /* so that nothing is asked */
+        notebook.close();
+    }
+}"""
 IDLE = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"
 ALL_RUN = ("jupyterapp.shell.currentWidget.content.widgets.every("
            "cell => cell.model.type !== 'code' || cell.model.executionCount !== null)")
@@ -170,18 +197,19 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str, Pa
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
+def context() -> Iterator[Any]:
     with browser() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def desk(lab: tuple[str, str, Path], chromium: Any) -> Callable[[], Any]:
+def desk(lab: tuple[str, str, Path], context: Any) -> Callable[[], Any]:
     """Give a function that returns a context manager: it gives a Desk, and at its end asserts that all went well."""
+    free: list[Any] = []
 
     @contextmanager
     def at_desk() -> Iterator[Desk]:
-        made = Desk(lab, chromium)
+        made = Desk(lab, context, free)
         yield made
         made.close()
         assert made.strangers == [], "requests to another machine"
