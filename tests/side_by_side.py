@@ -18,8 +18,11 @@ SLOW = {f"test_{name}.py"
 
 
 def is_beside(item: pytest.Item) -> bool:
-    """Say whether a test belongs into the second process; the two share nothing, and take about as long."""
-    return item.path.suffix == ".ipynb" or item.path.name in SLOW
+    """Say whether a test belongs into the second process; the two share nothing, and take about as long.
+
+    The tests of one folder share a browser, so they stay together.
+    """
+    return item.path.suffix == ".ipynb" or item.path.name in SLOW and item.path.parent.name != "browser"
 
 
 class Writer:
