@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from side_by_side import pytest_collection as pytest_collection  # a hook
 from side_by_side import pytest_runtestloop as pytest_runtestloop  # a hook
 
 STAGES = {1: "messages", 2: "validator", 3: "registry", 4: "loop", 5: "exits"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -44,6 +45,17 @@ def read_reports(path: Path, config: pytest.Config) -> Generator[pytest.TestRepo
         if isinstance(report.longrepr, list):  # where and why a test was skipped; JSON knows no tuple
             report.longrepr = tuple(report.longrepr)
         yield report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Spare the garbage collector the tests themselves: some thousands of them, which stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

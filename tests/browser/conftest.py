@@ -131,10 +131,10 @@ class Desk:
         page = self._take_page(name)
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_function(IDLE)
-        page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})",
+        page.evaluate("theme => { jupyterapp.commands.execute('apputils:change-theme', {theme}); }",
                       "JupyterLab Dark" if dark else "JupyterLab Light")
         page.wait_for_function("dark => document.body.dataset.jpThemeLight === String(!dark)", arg=dark)
-        page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells')")
+        page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells'); }")
         page.wait_for_function(ALL_RUN)
         page.wait_for_function(IDLE)
         return page
@@ -158,7 +158,7 @@ class Desk:
         if page.url == "about:blank":
             page.goto(f"{self.address}/doc/tree/{name}?token={self.token}")
         else:
-            page.evaluate("path => jupyterapp.commands.execute('docmanager:open', {path})", name)
+            page.evaluate("path => { jupyterapp.commands.execute('docmanager:open', {path}); }", name)
         return page
 
     def _note_console(self, said: Any) -> None:
@@ -175,9 +175,10 @@ class Desk:
 
 CLOSE = """async () => {
     for (const notebook of [...jupyterapp.shell.widgets('main')]) {
-        await notebook.sessionContext?.shutdown();
+        const session = notebook.sessionContext?.session?.id;
         if (notebook.context) notebook.context.model.dirty = false; /* so that nothing is asked */
         notebook.close();
+        if (session) await jupyterapp.serviceManager.sessions.shutdown(session);
     }
 }"""
 IDLE = "window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'"

@@ -1,0 +1,63 @@
+"""Starts the kernels of the notebooks' tests sooner: loading this, as pyproject.toml has pytest do, saves half a minute.
+
+Each kernel is forked from one process that has imported what most notebooks import; that takes longer than most
+notebooks run. JupyterLab and `looplab.build` start kernels of their own, and so does Windows, which cannot fork.
+"""
+
+from __future__ import annotations
+
+import multiprocessing.context
+import os
+import sys
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
+
+IMPORTED = ["ipykernel.kernelapp", "ipywidgets", "matplotlib.backends.backend_agg", "matplotlib.figure"]
+
+
+def pytest_configure() -> None:
+    """Have jupyter_client, with which nbval starts kernels, fork them."""
+    if hasattr(os, "fork"):
+        multiprocessing.get_context("forkserver").set_forkserver_preload(IMPORTED)
+        factory = KernelProvisionerFactory.instance()
+        factory.provisioners["forked"] = EntryPoint("forked", f"{__name__}:ForkedKernel", factory.GROUP_NAME)
+        factory.default_provisioner_name = "forked"
+
+
+class ForkedKernel(LocalProvisioner):
+    """A kernel whose process is forked."""
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
+        self.process = KernelProcess(target=run_kernel, args=(cmd, kwargs["cwd"], kwargs["env"]))
+        self.process.start()
+        self.pid, self.cwd = self.process.pid, kwargs["cwd"]
+        return self.connection_info
+
+
+class KernelProcess(getattr(multiprocessing.context, "ForkServerProcess", object)):
+    """A forked process with the names of subprocess.Popen that LocalProvisioner uses."""
+
+    stdin = stdout = stderr = None
+
+    def poll(self) -> int | None:
+        return self.exitcode
+
+    def wait(self) -> int | None:
+        self.join()
+        return self.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+
+def run_kernel(command: list[str], folder: str, environment: dict[str, str]) -> None:
+    """Do in this process what a kernel's command line does in its own."""
+    from ipykernel.kernelapp import IPKernelApp
+
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = command[command.index("ipykernel_launcher"):]
+    IPKernelApp.launch_instance()
