@@ -14,7 +14,7 @@ from typing import Any
 
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
-IMPORTED = ["ipykernel.kernelapp", "ipywidgets", "matplotlib.backends.backend_agg", "matplotlib.figure"]
+IMPORTED = ["ipykernel.kernelapp", "ipykernel.debugger", "ipywidgets", "matplotlib.backends.backend_agg", "matplotlib.figure"]
 
 
 def pytest_configure() -> None:
