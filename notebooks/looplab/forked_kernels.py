@@ -1,4 +1,4 @@
-"""Starts the kernels of the notebooks' tests sooner: loading this, as pyproject.toml has pytest do, saves half a minute.
+"""Starts the kernels of the notebooks' tests sooner, where pytest loads this, as pyproject.toml has it do.
 
 Each kernel is forked from one process that has imported what most notebooks import; that takes longer than most
 notebooks run. JupyterLab and `looplab.build` start kernels of their own, and so does Windows, which cannot fork.
@@ -14,7 +14,8 @@ from typing import Any
 
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
-IMPORTED = ["ipykernel.kernelapp", "ipykernel.debugger", "ipywidgets", "matplotlib.backends.backend_agg", "matplotlib.figure"]
+IMPORTED = ["ipykernel.kernelapp", "ipykernel.debugger", "ipywidgets", "matplotlib.backends.backend_agg",
+            "matplotlib.figure"]
 
 
 def pytest_configure() -> None:
