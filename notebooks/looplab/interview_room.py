@@ -77,13 +77,13 @@ class RoomBench(Bench):
             "sure": view.button("Yes, start again", "sure", self.start_anew),
             "aside": view.button("Start again, and keep my file under another name", "aside", self.put_aside),
         }
-        first, last = list(self.buttons.values())[:4], list(self.buttons.values())[4:]
+        *first, again, sure, aside = self.buttons.values()
         self.length.observe(self._chosen, "value")
         self.seed.observe(self._chosen, "value")
-        choices = widgets.HBox([self.length, self.seed, view.controls(*last)])
+        choices = widgets.HBox([self.length, self.seed, view.controls(again)])
         choices.add_class("ll-choices-row")
-        super().__init__(choices, self._clock, self._say, view.controls(*first, self._headline), self._asked,
-                         self._report, hook="interview")
+        super().__init__(choices, self._clock, self._say, view.controls(sure, aside),
+                         view.controls(*first, self._headline), self._asked, self._report, hook="interview")
         self._show(f"{left_over(left)}{self._for_another()}" if left else said)
 
     @guarded
