@@ -1264,7 +1264,8 @@ def accepted(text: str, pattern: str = "[a-zA-Z0-9_-]{1,64}") -> str:
     """Return a name or an id as it is where a provider accepts it, else its beginning and a digest of the whole.
 
     A model may invent any name, and each server writes ids of its own kind; two that differ stay different. So what
-    ends like our digests gets one too. Source: Anthropic, "Define tools"; OpenAI, "Create chat completion", tools.
+    ends like our digests gets one too; do not register a tool whose name does. Source: Anthropic, "Define tools";
+    OpenAI, "Create chat completion", tools.
     """
     if re.fullmatch(pattern, text) and not re.search("__[0-9a-f]{16}$", text):
         return text
@@ -1275,7 +1276,7 @@ def accepted(text: str, pattern: str = "[a-zA-Z0-9_-]{1,64}") -> str:
 
 
 def object_args(asked: Json) -> Json:
-    """Return the arguments of a recorded call, or {} where the model wrote no object; its error says what it wrote."""
+    """Return the arguments of a recorded call, or {} where the model wrote no object, which no provider accepts."""
     return asked["args"] if isinstance(asked["args"], dict) else {}
 
 
@@ -1322,25 +1323,24 @@ def to_anthropic(messages: list[Json], specs: list[Json]) -> Json:
 def read_call(call_id: Any, name: Any, raw: Any) -> ToolCall:
     """Return a call with its arguments decoded, which come as JSON text, as text encoded once more, or as an object.
 
-    No arguments at all are {}. Those that are not JSON stay text, and the call's `error` shows their beginning.
-    Source: OpenAI, "Create chat completion": the model does not always generate valid JSON.
+    No arguments at all are {}; of a key that comes twice, the last counts. Those that are not JSON stay text, and the
+    call's `error` shows their beginning. Source: OpenAI, "Create chat completion": the model does not always generate
+    valid JSON.
     """
-    args = {} if raw is None else raw
+    args = raw
     for _ in range(2):
-        if isinstance(args, str):
-            args = {} if args.strip() in ("", "null") else decoded(args)
-    if args is None:
-        return ToolCall(call_id, name, raw, f"arguments are not JSON: {raw[:200]}{'…' if len(raw) > 200 else ''}")
+        if args is None or isinstance(args, str) and args.strip() in ("", "null"):
+            args = {}
+        elif isinstance(args, str):
+            args = args if (inner := decoded(args)) is None else inner
+    if isinstance(raw, str) and args == raw:
+        return ToolCall(call_id, name, args, f"arguments are not JSON: {raw[:200]}{'…' if len(raw) > 200 else ''}")
     return ToolCall(call_id, name, args)
 
 
-STOP_REASONS = {
-    "max_tokens": "truncated",
-    "model_context_window_exceeded": "truncated",
-    "length": "truncated",
-    "refusal": "refused",
-    "content_filter": "refused",
-}
+CUT_OFF = ("max_tokens", "model_context_window_exceeded", "length", "model_length")
+GAVE_UP = ("abort", "error", "insufficient_system_resource")  # the words of vLLM, Mistral and DeepSeek
+STOP_REASONS = dict.fromkeys(CUT_OFF + GAVE_UP, "truncated") | dict.fromkeys(("refusal", "content_filter"), "refused")
 
 
 def read_reply(text: str, calls: list[ToolCall], usage: Usage | None, stop_reason: Any) -> ModelReply:
@@ -1353,58 +1353,84 @@ def read_reply(text: str, calls: list[ToolCall], usage: Usage | None, stop_reaso
     return ModelReply(text, calls, usage, STOP_REASONS.get(stop_reason, empty))
 
 
+def not_a_reply(response: Any, part: str) -> ValueError:
+    """Return an error which says that a response has not the part that holds a reply, and shows what came instead."""
+    if hasattr(response, "__await__"):
+        with suppress(Exception):
+            response.close()  # or Python warns that nobody awaited it
+        return ValueError("the client's answer must be awaited; take the client without Async in its name")
+    said = written(getattr(response, "error", None) or response)[:200]
+    return ValueError(f"the server sent no {part}, so there is no reply; check base_url, and what it did send: {said}")
+
+
+def tokens_of(response: Any, *names: str) -> int:
+    """Return the sum of some numbers in a response's usage, without those that are missing or no whole numbers."""
+    numbers = [getattr(getattr(response, "usage", None), name, None) for name in names]
+    return sum(number for number in numbers if isinstance(number, int))
+
+
 def from_anthropic(response: Any) -> ModelReply:
     """Return the reply in a response of Anthropic's: its text blocks, and its calls.
 
     Other blocks, like thinking, are not kept. Tokens read from a cache or written to it are not in `input_tokens`,
     and are counted as prompt here. Source: Anthropic, "Prompt caching".
     """
-    text = "".join(block.text for block in response.content if block.type == "text")
-    calls = [read_call(block.id, block.name, block.input) for block in response.content if block.type == "tool_use"]
-    used = getattr(response, "usage", None)
-    prompt = sum(getattr(used, f"{kind}input_tokens", None) or 0 for kind in ("", "cache_read_", "cache_creation_"))
-    usage = Usage(prompt, getattr(used, "output_tokens", None) or 0) if prompt else None
+    blocks = getattr(response, "content", None)
+    if not isinstance(blocks, list):
+        raise not_a_reply(response, "content")
+    text = "".join(block.text or "" for block in blocks if block.type == "text")
+    calls = [read_call(block.id, block.name, block.input) for block in blocks if block.type == "tool_use"]
+    prompt = tokens_of(response, "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    usage = Usage(prompt, tokens_of(response, "output_tokens")) if prompt else None
     return read_reply(text, calls, usage, response.stop_reason)
 
 
-def check_key(client: Any) -> None:
-    """Raise ValueError if a client has a key or a header that cannot be sent, like one that holds a line end.
+KEYS = ("api_key", "auth_token", "aws_access_key", "aws_secret_key", "aws_session_token")
 
-    The client would try, and its own error would quote it. A key that a function makes for each request is not there
-    yet: without_keys keeps it out of exceptions, but not out of the client's own log at level DEBUG.
+
+def check_client(client: Any, part: str) -> None:
+    """Raise ValueError if a client has not the part that is asked, or has a key or a header that cannot be sent.
+
+    It would try to send one that holds a line end, and its own error would quote it. A key that a function makes for
+    each request is not there yet: without_keys keeps it out of exceptions, but not out of the client's own log.
     """
-    for name in ("api_key", "auth_token", "aws_access_key", "aws_secret_key", "aws_session_token"):
+    for name in KEYS:
         key = getattr(client, name, None)
         if isinstance(key, str) and not re.fullmatch("[!-~]*", key):
             raise ValueError(f"the client's {name} holds white space, or a letter that cannot be sent; strip it")
     for name, value in getattr(client, "default_headers", {}).items():
         if isinstance(value, str) and not re.fullmatch("([!-~]([ -~]*[!-~])?)?", value):
             raise ValueError(f"the client's header {name!r} holds what cannot be sent, like a line end; strip it")
+    if not hasattr(client, part):
+        kind = type(client).__name__
+        raise ValueError(f"{kind} has no {part!r}; anthropic_model takes Anthropic's clients, openai_model OpenAI's")
 
 
 UNSENDABLE = r"""header value:? b?['"]|UnicodeEncodeError\('(?!utf-8)"""  # and then the header
 
 
-def quoted_key(error: BaseException) -> str:
+def quoted_key(error: BaseException, keys: Iterable[str] = ()) -> str:
     """Say what key an exception, or one that it came from, quotes: one that was sent, or one that cannot be; or "".
 
-    Keys are in the secret headers of its request; less than 8 letters are none, for local servers take any word.
+    More keys are in the secret headers of its request. One of less than 8 letters is none, for local servers take any
+    word; a longer word hides each sentence that holds it. A part of a key, or a percent-encoded one, is not found.
     """
-    links, keys = [error], list[str]()
+    links, keys = [error], list(keys)
     for link in links:  # it grows
         origins = [link.__cause__, link.__context__, *getattr(link, "exceptions", ())]
         links += [origin for origin in origins if origin is not None and origin not in links]
         with suppress(Exception):  # there may be no request yet
             headers = getattr(getattr(link, "request", None), "headers", {})
-            secrets = " ".join(str(value) for name, value in headers.items() if re.search(SECRET, name))
-            keys += re.findall(r"[\w.~+/=-]{8,}", secrets)
+            for secret in [str(value) for name, value in headers.items() if re.search(SECRET, name)]:
+                keys += [secret, secret.partition(" ")[2]]  # as in "Bearer …"
     said = " ".join(written(link, lambda e: f"{e!r} {e} {vars(e)}") for link in links)
     if re.search(UNSENDABLE, said):
         return "a key that cannot be sent: it holds white space, or a letter outside ASCII"
-    return "a key" if any(key in said for key in keys) else ""
+    plain, *keys = [text.replace("\\", "") for text in (said, *keys)]  # repr adds some
+    return "a key" if any(len(key) >= 8 and key in plain for key in keys) else ""
 
 
-def without_keys(model: Model) -> Model:
+def without_keys(model: Model, client: Any = None) -> Model:
     """Return `model`; in place of an exception that quotes a key it raises one that does not, and tells of no other.
 
     An answer of the provider keeps its type and its `status_code`, so that it may be retried; any other error, as of
@@ -1415,7 +1441,8 @@ def without_keys(model: Model) -> Model:
         try:
             return model(messages, specs)
         except Exception as error:
-            if not (quoted := quoted_key(error)):
+            keys = [getattr(client, name, None) for name in KEYS]
+            if not (quoted := quoted_key(error, [key for key in keys if isinstance(key, str)])):
                 raise
             kind, status = type(error), getattr(error, "status_code", None)
         said = f"{kind.__name__}{f' (status {status})' if status else ''} is not shown, because it quotes {quoted}"
@@ -1427,10 +1454,22 @@ def without_keys(model: Model) -> Model:
 
 
 def check_task(messages: list[Json]) -> None:
-    """Raise ValueError unless a provider would accept the list, and the user says something in it."""
+    """Raise ValueError unless a provider would accept the list, and the user says something before the first reply."""
     check_messages(messages)
-    if not any(message["role"] == "user" and message["content"].strip() for message in messages):
+    opening = takewhile(lambda message: message["role"] != "assistant", messages)
+    if not any(message["role"] == "user" and message["content"].strip() for message in opening):
         raise ValueError("the task is blank, so there is nothing to send")
+
+
+def check_thinking(options: Json) -> None:
+    """Raise ValueError if options tell a model to think: a provider wants its thoughts back with the results.
+
+    Source: Anthropic, "Extended thinking", preserving thinking blocks; DeepSeek, "Thinking mode", tool calls.
+    """
+    for told in (options, options.get("extra_body")):
+        thinking = told.get("thinking") if isinstance(told, dict) else None
+        if isinstance(thinking, dict) and thinking.get("type") != "disabled":
+            raise ValueError('thinking must be {"type": "disabled"}: thoughts must be sent back, and are not kept')
 
 
 def anthropic_model(client: Any, model: str, max_tokens: int = 4096, **options: Any) -> Model:
@@ -1438,19 +1477,21 @@ def anthropic_model(client: Any, model: str, max_tokens: int = 4096, **options: 
 
     A reply longer than `max_tokens` is cut off, which ends the run. For a large one the client wants a timeout of its
     own, or streaming, which is not done here; `options` go to the API as they are. The client holds the key and the
-    address, and retries by itself: give it max_retries=0 where with_retries does that.
+    address, and retries by itself: give it max_retries=0 where with_retries does that. A model that thinks unless told
+    otherwise wants thinking={"type": "disabled"}.
     """
-    check_key(client)
+    check_client(client, "messages")
+    check_thinking(options)
 
     def ask(messages: list[Json], specs: list[Json]) -> ModelReply:
         check_task(messages)
         request = to_anthropic(messages, specs)
         return from_anthropic(client.messages.create(model=model, max_tokens=max_tokens, **request, **options))
 
-    return without_keys(ask)
+    return without_keys(ask, client)
 
 
-OPENAI_ID = "(?s).{1,40}"
+OPENAI_ID = r"[^\ud800-\udfff]{1,40}"  # no half of a surrogate pair, or two such ids would go out as one
 
 
 def openai_message(message: Json) -> Json:
@@ -1491,17 +1532,19 @@ def from_openai(response: Any) -> ModelReply:
 
     `prompt_tokens` holds what was read from a cache already. Source: OpenAI, "Prompt caching", "Refusals".
     """
-    if not getattr(response, "choices", None):
-        raise ValueError("the server sent no choices, so there is no reply")
-    choice, used = response.choices[0], getattr(response, "usage", None)
-    message, refusal = choice.message, getattr(choice.message, "refusal", None)
+    choice = (getattr(response, "choices", None) or [None])[0]
+    message = getattr(choice, "message", None)
+    if message is None:
+        raise not_a_reply(response, "choices")
+    refusal = getattr(message, "refusal", None)
     calls = []
     for c in getattr(message, "tool_calls", None) or []:
         function = getattr(c, "function", None)
         name, arguments = getattr(function, "name", None) or "", getattr(function, "arguments", None)
         calls.append(read_call(getattr(c, "id", None), name, arguments))
     text = text_of(getattr(message, "content", None)) or refusal or ""
-    usage = Usage(used.prompt_tokens, used.completion_tokens or 0) if used and used.prompt_tokens else None
+    prompt = tokens_of(response, "prompt_tokens")
+    usage = Usage(prompt, tokens_of(response, "completion_tokens")) if prompt else None
     return read_reply(text, calls, usage, "refusal" if refusal else getattr(choice, "finish_reason", None))
 
 
@@ -1509,15 +1552,17 @@ def openai_model(client: Any, model: str, **options: Any) -> Model:
     """Return a model that asks OpenAI's Chat Completions API, or a server compatible with it, like Ollama or vLLM.
 
     `options` go to the API as they are, like max_completion_tokens. The client holds the key and the address, and
-    retries by itself: give it max_retries=0 where with_retries does that.
+    retries by itself: give it max_retries=0 where with_retries does that. A server that wants reasoning_content back,
+    like DeepSeek's, wants extra_body={"thinking": {"type": "disabled"}}.
     """
-    check_key(client)
+    check_client(client, "chat")
+    check_thinking(options)
 
     def ask(messages: list[Json], specs: list[Json]) -> ModelReply:
         check_task(messages)
         return from_openai(client.chat.completions.create(model=model, **to_openai(messages, specs), **options))
 
-    return without_keys(ask)
+    return without_keys(ask, client)
 
 
 Complete = Callable[[list[Json]], str]
@@ -1544,7 +1589,8 @@ def json_texts(message: Json) -> Iterable[str]:
 def to_json_text(messages: list[Json], specs: list[Json]) -> list[Json]:
     """Return the list for a model that knows no tools: they are in the system text, and observations are the user's.
 
-    What follows in one role is joined, for many models want user and assistant in turn.
+    What follows in one role is joined, for many models want user and assistant in turn. Results have no ids there:
+    they stand in the order of their calls.
     """
     tools = [f"{s['name']}: {s['description']} Its args: {encode(s['parameters'])}" for s in specs]
     system = [message["content"] for message in messages if message["role"] == "system"]
@@ -1563,18 +1609,17 @@ def to_json_text(messages: list[Json], specs: list[Json]) -> list[Json]:
 def first_object(text: str) -> tuple[Json, str]:
     """Return the first JSON object in a text, and what stands before it; {} if there is none.
 
-    One inside a list, or inside an object that was cut off, is not what the model meant to say.
+    The first bracket decides, unless it is closed after a few words, as in [note] or {city}. Where no whole object
+    begins, one further on may be part of a list, or of an object that was cut off, and is not meant to be run.
     """
-    depth = 0
-    for found in re.finditer(r'("\s*:\s*|\[\s*)?{|}', text):
-        if found[0] == "}":
-            depth = max(depth - 1, 0)
-            continue
-        if found[1] and (depth or found[1][0] == "["):
-            break
-        with suppress(ValueError, RecursionError):
-            return decode(text, found.end() - 1)[0], text[: found.end() - 1]
-        depth += 1
+    found = re.search(r"[{\[](?![\w .-]+[}\]])", text)
+    start = found.start() if found else len(text)
+    with suppress(ValueError, RecursionError):
+        data, end = decode(text, start)
+        if "</think>" in text[end:]:  # it was part of a thought
+            return first_object(text[end:].partition("</think>")[2])
+        if isinstance(data, dict):
+            return data, text[:start]
     return {}, text
 
 
@@ -1582,14 +1627,16 @@ def from_json_text(text: str) -> ModelReply:
     """Return the reply in a text: the first JSON object in it, whatever fence or prose stands around.
 
     One with "tool" acts; what it says beside, before the object and under "final", is kept as its text. What follows
-    is not read: models like to write the observation too. Nor is what stands in <think> tags. A text without such an
-    object becomes a call with an error, so that the model is told and the run goes on.
+    is not read: models like to write the observation too. Nor is a thought up to its </think>, but where its <think>
+    is missing, any JSON in it must be whole. A text without such an object, or with one that has any other key,
+    becomes a call with an error: the model is told, and the run goes on.
     """
-    data, before = first_object(re.sub(r"^.*</think>|^\s*<think>.*", "", text, flags=re.DOTALL))
+    data, before = first_object(re.sub(r"^\s*<think>.*?(</think>|$)", "", text, flags=re.DOTALL))
+    data = data if data.keys() <= {"tool", "args", "final"} else {}
     name, answer = data.get("tool"), data.get("final")
     said = answer if isinstance(answer, str) else "" if answer is None else encode(answer)
     if name and isinstance(name, str):
-        prose = re.sub(r"```\w*\s*$", "", before).strip()
+        prose = re.sub(r"```\w*\s*$", "", before.rpartition("</think>")[2]).strip()
         return ModelReply("\n".join(filter(None, [prose, said])), [read_call("", name, data.get("args"))])
     if not name and answer is not None:
         return read_reply(said, [], None, "")

@@ -17,12 +17,27 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from looplab.provider import KEY, PORT, Provider, Refusal, after_refusals, by_turn, in_order, read_statuses, serving
+from looplab.provider import (
+    CLIENTS,
+    KEY,
+    Provider,
+    Refusal,
+    after_refusals,
+    by_turn,
+    in_order,
+    programs,
+    read_statuses,
+    serving,
+)
 from looplab.weave import NOTEBOOKS
+from support import takes, tool
 
 from agentloop import (
     WEATHER_TASK,
     anthropic_model,
+    asks,
+    call,
+    final,
     json_text_model,
     openai_model,
     run_agent,
@@ -89,17 +104,8 @@ def test_the_lines_for_servers_of_ones_own_differ_in_address_key_and_name_alone(
     assert len(lines) == 1
 
 
-def test_a_name_is_found_on_the_wire_as_a_key_or_a_key_with_its_value_and_not_within_another() -> None:
-    names: dict[str, Any] = {}
-    exec(source_of("names-check").partition("\n\n\n")[0], names)
-    found = set(names["names_in"]([{"role": "tool", "calls": [SimpleNamespace(is_error=True)], "content": "ERROR:"}]))
-    assert {"role", "role: 'tool'", "is_error: True", "content: 'ERROR:…'"} <= found
-    assert not {"tool", "call", "error", "ERROR:", "is_error: False", "role: 'too'"} & found
-
-
-def test_the_page_names_the_port_and_the_key_of_the_provider_and_the_package_that_it_needs() -> None:
-    shown = code_of("on-this-machine")
-    assert f'base_url="http://127.0.0.1:{PORT}", api_key="{KEY}"' in shown
+def test_the_page_names_the_key_of_the_provider_and_the_package_that_it_needs() -> None:
+    assert f"no key other than `{KEY}`" in source_of("on-this-machine")
     commands = [code_of(cell_id, "console") for cell_id in ("with-key", "on-this-machine", "real-head")]
     assert "".join(commands).splitlines() == [
         ".venv/bin/python -m pip install -e '.[wire]'",
@@ -152,13 +158,17 @@ def test_the_errors_of_the_other_package_catch_nothing(monkeypatch: pytest.Monke
     assert len(provider.requests) == 1
 
 
-def test_a_client_that_may_retry_waits_as_long_as_retry_after_says_and_asks_again_at_408_and_409() -> None:
+def test_a_client_that_may_retry_waits_as_retry_after_says_within_a_bound_and_asks_again_at_408_and_409() -> None:
     for package in ("anthropic", "openai"):
         made = pytest.importorskip(package)
         with (made.Anthropic if package == "anthropic" else made.OpenAI)() as client:
             assert client._parse_retry_after_header({"retry-after": "7"}) == 7
             answers = [SimpleNamespace(headers={}, status_code=status) for status in (408, 409, 429, 500, 529, 400)]
             assert [client._should_retry(answer) for answer in answers] == [True] * 5 + [False]
+            long = {"retry-after": "9" * 9}
+            waited = client._calculate_retry_timeout(1, SimpleNamespace(get_max_retries=lambda most: most), long)
+            refuses = not client._should_retry(SimpleNamespace(headers=long, status_code=429))
+            assert waited < float(long["retry-after"]) and refuses is (package == "openai")
 
 
 def test_what_a_missing_key_looks_like_is_what_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +222,43 @@ def test_the_line_for_a_model_that_only_writes_text_runs_with_a_real_client(url:
     assert (result.status, result.answer) == ("done", "It is 86.0 F in Pune.")
 
 
-def test_the_program_for_this_machine_prints_the_answer(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_program_that_the_provider_prints_runs_when_it_is_pasted(
+        url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("anthropic"), pytest.importorskip("openai")
+    for title, program in zip(CLIENTS, programs(url), strict=True):
+        exec(program, {})
+        assert f"# {title}\n" in program and capsys.readouterr().out == "It is 86.0 F in Pune.\n"
+
+
+def test_a_script_of_ones_own_is_served_by_the_lines_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("anthropic")
-    exec(re.sub(LOCAL, url, code_of("on-this-machine")), {})
-    assert capsys.readouterr().out == "done | It is 86.0 F in Pune.\n"
+    registry = tool(lambda word: len(word), takes(word="string"), name="count")
+    script = [asks(call("c1", "count", word="tree")), final("Four.")]
+    exec(code_of("on-this-machine"), {"script": script, "task": "How long is tree?", "registry": registry})
+    assert capsys.readouterr().out == "Four.\n"
+
+
+def test_a_task_of_ones_own_against_the_weather_script_is_told_of_an_unknown_tool(url: str) -> None:
+    anthropic = pytest.importorskip("anthropic")
+    registry = tool(lambda word: len(word), takes(word="string"), name="count")
+    with anthropic.Anthropic(base_url=url, max_retries=0) as client:
+        result = run_agent("How long is tree?", anthropic_model(client, "any"), registry)
+    assert "ERROR: unknown tool 'get_weather'" in result.messages[3]["content"]
+
+
+def test_what_the_page_says_of_keys_names_and_thoughts_is_so(url: str) -> None:
+    anthropic, openai = pytest.importorskip("anthropic"), pytest.importorskip("openai")
+    assert "a word as key: not empty, and without white space" in source_of("with-server")
+    with openai.OpenAI(api_key="no key") as client, pytest.raises(ValueError, match="white space"):
+        openai_model(client, "any")
+    with pytest.raises(openai.OpenAIError, match="api_key"), openai.OpenAI(api_key="", max_retries=0) as client:
+        run_agent(WEATHER_TASK, openai_model(client, "any"), weather_world()[0])
+    status, name = re.search(r"wrong one with (\d+), a `(\w+)`", source_of("with-key")).groups()
+    with serving(Provider(in_order([Refusal(int(status))]))) as address:
+        with anthropic.Anthropic(base_url=address, max_retries=0) as client:
+            with pytest.raises(getattr(anthropic, name)):
+                run_agent(WEATHER_TASK, anthropic_model(client, "any"), weather_world()[0])
+    for cell_id, make in (("with-key", anthropic_model), ("with-server", openai_model)):
+        options = re.search(r"`((?:thinking|extra_body)=.*?)`", source_of(cell_id))[1]
+        client = SimpleNamespace(messages=None, chat=None)
+        assert callable(eval(f"make(client, 'm', {options})", {"make": make, "client": client}))

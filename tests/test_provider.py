@@ -12,11 +12,13 @@ import urllib.error
 import urllib.request
 from copy import deepcopy
 from functools import reduce
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from looplab.provider import (
+    CLIENTS,
     KEY,
     Provider,
     Refusal,
@@ -26,12 +28,12 @@ from looplab.provider import (
     in_order,
     main,
     openai_refusal,
+    programs,
     serving,
 )
 
 from agentloop import JSON_RULES, ModelReply, Usage, asks, call, final, weather_script
 
-CLIENTS = ["Anthropic", "AnthropicBedrockMantle", "AnthropicBedrock", "OpenAI"]
 BEARER = {"authorization": f"Bearer {KEY}"}
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
@@ -161,6 +163,23 @@ def test_anthropic_refuses_roles_that_do_not_alternate_and_a_last_word_of_the_as
 def test_anthropic_refuses_an_id_that_an_earlier_reply_used():
     again = changed(ANTHROPIC, "messages", [*ANTHROPIC["messages"], *ANTHROPIC["messages"][1:]])
     assert "messages.3: `tool_use` ids must be unique" in anthropic_refusal(again)
+
+
+THOUGHT = {"type": "thinking", "thinking": "Both.", "signature": "s"}
+REDACTED = {"type": "redacted_thinking", "data": "d"}
+
+
+@pytest.mark.parametrize("told", [{"type": "enabled", "budget_tokens": 1024}, {"type": "adaptive"}])
+def test_anthropic_refuses_results_without_the_thoughts_that_led_to_the_calls(told):
+    lost = ANTHROPIC | {"thinking": told}
+    assert "messages.1.content.0.type: Expected `thinking`" in anthropic_refusal(lost)
+    assert anthropic_refusal(ANTHROPIC | {"thinking": {"type": "disabled"}}) is None
+    assert anthropic_refusal(changed(lost, "messages", lost["messages"][:1])) is None
+    for thought in (THOUGHT, REDACTED):
+        assert anthropic_refusal(changed(lost, "messages.1.content.0", thought)) is None
+        assert "role 'user'" in anthropic_refusal(changed(lost, "messages.0.content", [thought]))
+    answered = [*lost["messages"], {"role": "assistant", "content": "30"}, {"role": "user", "content": "Thanks."}]
+    assert anthropic_refusal(changed(lost, "messages", answered)) is None
 
 
 @pytest.mark.parametrize(("path", "value", "fault"), [
@@ -376,23 +395,24 @@ def test_the_client_without_a_network_raises_what_is_refused_and_has_attributes(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there a process is not sent Ctrl-C")
-def test_the_command_serves_the_weather_task_and_prints_the_lines_to_paste():
+def test_the_command_serves_the_weather_task_and_prints_programs_to_paste():
     folder = Path(__file__).parents[1]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(folder / "notebooks")])}
     command = [sys.executable, "-m", "looplab.provider", "--port", "0", "--first", "429,529"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, encoding="utf-8") as process:
         try:
-            printed = [process.stdout.readline() for _ in range(13)]
-            assert "one script, the weather task, whatever it is asked" in printed[0]
-            assert "takes any name of a model" in printed[1]
-            url = re.search(r"http://127\.0\.0\.1:\d+", printed[5])[0]
-            assert [line.partition("(")[0].removeprefix("client = ") for line in printed[5:9]] == CLIENTS
-            assert f'OpenAI(base_url="{url}/v1"' in printed[8] and printed[12] == "The requests:\n"
+            printed = "".join(takewhile(lambda line: line != "The requests:\n", process.stdout))
+            assert "one script, the weather task, whatever it is asked" in printed
+            assert "takes any name of a model" in printed
+            url = re.search(r"http://127\.0\.0\.1:\d+", printed)[0]
+            assert "".join(programs(url)) in printed and len(programs(url)) == len(CLIENTS) == 5
             first = changed(OPENAI, "messages", OPENAI["messages"][:2])
             said = [post(f"{url}/v1/chat/completions?key=zq-secret", first) for _ in range(3)]
             assert [status for status, _ in said] == [429, 529, 200] and "I will look up Pune" in json.dumps(said[2])
             requests = [process.stdout.readline() for _ in range(3)]
-            assert requests == [f"POST /v1/chat/completions {status}\n" for status in (429, 529, 200)]
+            assert [line.partition(":")[0].strip() for line in requests] == [
+                f"POST /v1/chat/completions {status}" for status in (429, 529, 200)]
+            assert requests[1].endswith(": overloaded; try again later\n")
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 0
         finally:
@@ -461,14 +481,20 @@ def test_a_browser_is_told_in_a_plain_sentence_what_it_is(served):
         assert "/v1/messages" in answer.read().decode("utf-8")
 
 
-def test_each_request_is_told_by_its_method_path_and_status_and_without_the_key():
+def test_each_request_is_told_by_its_method_path_and_status_and_what_is_wrong_and_without_the_key():
     told: list[str] = []
     with serving(Provider(by_turn([final("30")])), log=told.append) as url:
         post(f"{url}/v1/messages?beta=true", changed(ANTHROPIC, "messages", ANTHROPIC["messages"][:1]))
         post(f"{url}/v1/messages", {}, {"x-api-key": "zq-secret"})
         post(f"{url}/nowhere?key=zq-secret", {})
+        post(f"{url}/v1/messages", changed(ANTHROPIC, "messages.0.role", "é\n"))
+        post(f"{url}/model/m/invoke", {})
         urllib.request.urlopen(f"{url}/").close()
-    assert told == ["POST /v1/messages 200", "POST /v1/messages 401", "POST /nowhere 404", "GET / 200"]
+    assert told.pop(2).startswith("POST /nowhere 404: there is nothing at this address, but at these: /v1/messages")
+    assert told == [
+        "POST /v1/messages 200", "POST /v1/messages 401: the key is not valid",
+        "POST /v1/messages 400: messages.0: unexpected role '?\\n'; the system text has a parameter of its own",
+        "POST /model/m/invoke 400: anthropic_version: field required", "GET / 200"]
 
 
 def test_a_port_that_is_taken_is_a_sentence(capsys):

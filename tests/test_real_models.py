@@ -44,7 +44,9 @@ from agentloop import (
     json_text_model,
     load_checkpoint,
     openai_model,
+    quoted_key,
     save_checkpoint,
+    sendable,
     to_anthropic,
     to_json_text,
     to_openai,
@@ -181,6 +183,13 @@ def test_arguments_survive_the_way_out_and_back():
     assert from_openai(openai_answer(*sent)).tool_calls == [ToolCall("a", "t", args)]
 
 
+@pytest.mark.parametrize("arguments", ['"hello"', "5", '["Pune"]', "true", '"{city: 1}"'])
+def test_arguments_that_are_json_but_no_object_are_told_so(arguments):
+    script = iter([from_openai(openai_answer(function(arguments))), final("ok")])
+    said = observations(run(lambda messages, specs: next(script), tool(lambda q: q, TEXT)))
+    assert said == ['ERROR: arguments must be a JSON object. t expects {"q": {"type": "string"}}']
+
+
 @pytest.mark.parametrize("args", ["{city: 'Oslo'}", ["Oslo"], 7, None])
 def test_a_call_whose_arguments_were_no_object_goes_out_with_none(args):
     messages = [user("go"), asked({"id": "a", "name": "t", "args": args}), result_of("a", "ERROR: arguments")]
@@ -214,7 +223,8 @@ def test_a_name_that_can_be_registered_goes_out_as_it_is(name):
         assert json.dumps(request).count(f'"name": "{name}"') == 2
 
 
-@pytest.mark.parametrize("ids", [("t:0", "t.0"), ("a.b", "a_2eb"), ("x" * 70 + "1", "x" * 70 + "2")])
+@pytest.mark.parametrize("ids", [
+    ("t:0", "t.0"), ("a.b", "a_2eb"), ("x" * 70 + "1", "x" * 70 + "2"), ("a\ud800", "a\ud801"), ("a?", "a\ud801")])
 def test_two_calls_of_a_reply_keep_their_own_results_whatever_their_ids(ids):
     messages = [user("go"), asked(*map(one, ids)), *(result_of(call_id, call_id) for call_id in ids)]
     asking = {"model": "m", "max_tokens": 1} | to_anthropic(messages, [])
@@ -223,7 +233,9 @@ def test_two_calls_of_a_reply_keep_their_own_results_whatever_their_ids(ids):
     assert [block["tool_use_id"] for block in asking["messages"][2]["content"]] == sent
     asking = {"model": "m"} | to_openai(messages, [])
     assert openai_refusal(asking) is None
-    assert [message["content"] for message in asking["messages"][2:]] == list(ids)
+    assert [message["content"] for message in asking["messages"][2:]] == sendable(list(ids))
+    sent = [call["id"] for call in asking["messages"][1]["tool_calls"]]
+    assert [message["tool_call_id"] for message in asking["messages"][2:]] == sent and len(set(sent)) == 2
 
 
 def test_the_ids_of_a_recorded_server_are_too_long_for_openai_and_go_out_short():
@@ -310,10 +322,20 @@ def test_stop_reasons_of_anthropic_are_read(theirs, ours):
 
 @pytest.mark.parametrize(("theirs", "ours"), [
     ("stop", ""), ("tool_calls", ""), ("function_call", ""), (None, ""),
-    ("length", "truncated"), ("content_filter", "refused"),
+    ("length", "truncated"), ("content_filter", "refused"), ("a_new_one", ""),
+    ("abort", "truncated"), ("error", "truncated"), ("model_length", "truncated"),
+    ("insufficient_system_resource", "truncated"),
 ])
-def test_stop_reasons_of_openai_are_read(theirs, ours):
+def test_stop_reasons_of_openai_and_of_compatible_servers_are_read(theirs, ours):
     assert from_openai(openai_answer(content="hm", finish=theirs)).stop_reason == ours
+
+
+@pytest.mark.parametrize("finish", ["abort", "error", "model_length", "insufficient_system_resource"])
+def test_the_calls_of_a_reply_that_a_server_gave_up_never_run(finish):
+    ran: list[str] = []
+    reply = from_openai(openai_answer(function('{"q": "x"}'), finish=finish))
+    result = run(lambda messages, specs: reply, tool(lambda q: ran.append(q), TEXT))
+    assert (result.status, result.answer, ran) == ("truncated", None, [])
 
 
 def test_a_refusal_beside_no_content_is_a_refused_reply_with_its_text():
@@ -350,10 +372,63 @@ def test_a_server_that_counts_no_tokens_leaves_the_estimate(usage):
     assert from_openai(answer).usage is None
 
 
-@pytest.mark.parametrize("response", [SimpleNamespace(), SimpleNamespace(choices=None), SimpleNamespace(choices=[])])
-def test_an_answer_without_choices_is_a_sentence(response):
-    with pytest.raises(ValueError, match="the server sent no choices, so there is no reply"):
-        from_openai(response)
+@pytest.mark.parametrize("usage", [
+    {"prompt_tokens": "5", "completion_tokens": 2}, {"prompt_tokens": 5, "completion_tokens": "2"},
+    {"prompt_tokens": 5.5, "completion_tokens": 2}, {"prompt_tokens": [5]}, "5",
+])
+def test_tokens_that_are_no_whole_numbers_are_not_counted(usage):
+    answer = openai_answer(content="hm")
+    answer.usage = as_objects(usage)
+    assert from_openai(answer).usage in (None, Usage(5, 0))
+
+
+@pytest.mark.parametrize("response", [
+    SimpleNamespace(), SimpleNamespace(choices=None), SimpleNamespace(choices=[]), SimpleNamespace(choices=[None]),
+    SimpleNamespace(choices=[SimpleNamespace(message=None)]), "<html>Sign in</html>", None,
+    SimpleNamespace(choices=None, error={"message": "insufficient credits"}),
+])
+@pytest.mark.parametrize(("read", "part"), [(from_openai, "choices"), (from_anthropic, "content")])
+def test_an_answer_without_a_reply_is_a_sentence_that_shows_what_came(read, part, response):
+    said = f"the server sent no {part}, so there is no reply; check base_url, and what it did send: "
+    with pytest.raises(ValueError, match=said) as caught:
+        read(response)
+    assert str(caught.value).endswith(repr(getattr(response, "error", response))[:200])
+
+
+def test_a_text_of_null_says_nothing_and_a_content_of_null_is_no_reply():
+    assert from_anthropic(anthropic_answer([{"type": "text", "text": None}])).stop_reason == "empty_reply"
+    with pytest.raises(ValueError, match="the server sent no content"):
+        from_anthropic(SimpleNamespace(content=None, stop_reason="end_turn"))
+
+
+@pytest.mark.parametrize("make", [anthropic_model, openai_model])
+def test_an_answer_that_must_be_awaited_is_a_sentence(make):
+    async def create(**request: Any) -> None:
+        """Answer as an async client does."""
+
+    asked = SimpleNamespace(create=create)
+    model = make(SimpleNamespace(messages=asked, chat=SimpleNamespace(completions=asked)), "m")
+    with pytest.raises(ValueError, match="must be awaited; take the client without Async in its name"):
+        model([user("go")], [])
+
+
+@pytest.mark.parametrize(("make", "client", "part"), [
+    (anthropic_model, SimpleNamespace(chat=None), "messages"), (openai_model, SimpleNamespace(messages=None), "chat")])
+def test_a_client_of_the_other_kind_is_a_sentence_when_the_model_is_made(make, client, part):
+    with pytest.raises(ValueError, match=f"SimpleNamespace has no '{part}'; anthropic_model takes Anthropic's clients"):
+        make(client, "m")
+
+
+@pytest.mark.parametrize("make", [anthropic_model, openai_model])
+def test_thinking_may_only_be_disabled_for_its_blocks_are_not_kept(make):
+    client = client_of(Provider(in_order([final("ok")])))
+    for told in ({"type": "enabled", "budget_tokens": 1024}, {"type": "adaptive"}):
+        for options in ({"thinking": told}, {"extra_body": {"thinking": told}}):
+            with pytest.raises(ValueError, match="thoughts must be sent back, and are not kept"):
+                make(client, "m", **options)
+    for options in ({"thinking": {"type": "disabled"}}, {"thinking": None}, {"extra_body": None}):
+        assert make(client, "m", **options) is not None
+    assert make(client, "m", thinking={"type": "disabled"})([user("go")], []).content == "ok"
 
 
 def test_a_compatible_server_may_leave_out_everything_but_the_choice():
@@ -401,6 +476,16 @@ def test_a_blank_task_is_the_same_sentence_for_every_model_before_anything_is_se
     assert link.provider.requests == []
 
 
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
+def test_a_task_that_is_blank_is_not_made_good_by_a_later_message_of_the_user(kind):
+    link = link_of(kind)
+    messages = [SYSTEM, user(""), asked(one("a")), result_of("a", "1"), user("go")]
+    with pytest.raises(ValueError, match="the task is blank"):
+        link.model(messages, [])
+    link.provider.answer = in_order([final("ok")])
+    assert link.model([SYSTEM, user(""), user("go"), *messages[2:]], []).content == "ok"
+
+
 def test_options_go_to_the_api_as_they_are():
     given: list[Json] = []
     create = lambda **request: given.append(request) or anthropic_answer([])  # noqa: E731
@@ -422,7 +507,7 @@ def test_a_key_that_cannot_be_sent_is_refused_before_an_error_can_quote_it(make,
             make(SimpleNamespace(**{name: key}), "m")
         assert "sk-" not in str(caught.value)
     for key in ("sk-secret_0+/=", "", None, lambda: "a token that is made when it is needed"):
-        make(SimpleNamespace(**{name: key}), "m")
+        make(SimpleNamespace(messages=None, chat=None, **{name: key}), "m")
 
 
 @pytest.mark.parametrize("make", [anthropic_model, openai_model])
@@ -431,7 +516,8 @@ def test_a_header_that_cannot_be_sent_is_refused_before_an_error_can_quote_it(ma
         with pytest.raises(ValueError, match="the client's header 'x-token' holds what cannot be sent") as caught:
             make(SimpleNamespace(default_headers={"accept": "text", "x-token": value}), "m")
         assert "cret" not in str(caught.value)
-    make(SimpleNamespace(default_headers={"a": "", "b": "x", "c": "Client/1.0 (any one)", "d": object()}), "m")
+    headers = {"a": "", "b": "x", "c": "Client/1.0 (any one)", "d": object()}
+    make(SimpleNamespace(messages=None, chat=None, default_headers=headers), "m")
 
 
 SECRET_KEY = "zq-secret/0123+456="
@@ -516,6 +602,33 @@ def test_an_exception_that_quotes_a_key_is_not_shown_wherever_it_does(kind, quot
     for link in chain_of(caught.value):
         shown = f"{link!r} {link} {link.args} {vars(link)}"
         assert SECRET_KEY not in shown and "zq-" not in shown
+
+
+@pytest.mark.parametrize("key", [
+    *("pa$$w0rd!2024#Tr0ub4&dor", "user:pass:word:secret", "a,b;c d,e f,g h", 'ab"cd\\efgh', "it's_a_\"key\""),
+    "development",  # so a sentence with that word is hidden too
+])
+@pytest.mark.parametrize("scheme", ["", "Bearer "])
+def test_a_key_is_compared_whole_whatever_its_letters(key, scheme):
+    for said in (f"invalid key {key}", {"message": f"no {key}!"}, repr({"message": key})):
+        assert quoted_key(about(OSError(said), "x-api-key", scheme + key)) == "a key"
+
+
+SIGNED = "AWS4-HMAC-SHA256 Credential=AKIA/us-east-1/aws4_request, SignedHeaders=content-type;x-amz-date, Signature=01"
+
+
+@pytest.mark.parametrize("said", ["content-type must be JSON", "x-amz-date is too old", "AWS4-HMAC-SHA256 is wanted"])
+def test_the_names_of_signed_headers_are_no_key(said):
+    assert quoted_key(about(OSError(said), value=SIGNED)) == ""
+
+
+@pytest.mark.parametrize("make", [anthropic_model, openai_model])
+def test_an_answer_of_200_that_quotes_the_key_of_the_client_is_not_shown(make):
+    asked = SimpleNamespace(create=lambda **request: SimpleNamespace(error={"message": f"{SECRET_KEY} is no key"}))
+    client = SimpleNamespace(api_key=SECRET_KEY, messages=asked, chat=SimpleNamespace(completions=asked))
+    with pytest.raises(ValueError, match="is not shown, because it quotes a key") as caught:
+        make(client, "m")([user("go")], [])
+    assert all(SECRET_KEY not in f"{link!r} {link}" for link in chain_of(caught.value))
 
 
 @pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
@@ -603,9 +716,11 @@ ACT = '{"tool": "t", "args": {"q": "x"}}'
     '{"tool": "t", "args": "{\\"q\\": \\"x\\"}"}',
     '{"tool": "t", "args": {"q": "x"}, "final": null}',
     f'I will call "t": {ACT}',
-    f'{{city}} and {{"a": b}} are not "it": {ACT}',
+    f"[note] {ACT}",
+    f"{{x}} is a set, and [1] a reference. {ACT}",
     f'<think>Perhaps {{"final": "5"}}, or [{{"x": 1}}].</think>\n{ACT}',
     f'Perhaps {{"final": "5"}}.</think> {ACT}',
+    f'Perhaps {{x}}, or [1, 2].</think> {ACT}',
     f'  <think>\n</think>\n{FENCE}json\n{ACT}\n{FENCE}',
 ])
 def test_the_first_object_in_a_text_is_the_call(text):
@@ -624,6 +739,8 @@ def test_the_first_object_in_a_text_is_the_call(text):
     ('{"final": ["a", "é"]}', '["a", "é"]'),
     ('{"tool": null, "args": null, "final": "It is 5."}', "It is 5."),
     ('{"tool": "", "final": "It is 5."}', "It is 5."),
+    ('{"final": "Close it with </think>."}', "Close it with </think>."),
+    ('<think>Hm.</think> {"final": "Not <think>, but </think>."}', "Not <think>, but </think>."),
 ])
 def test_an_object_with_final_is_the_answer(text, answer):
     assert from_json_text(text) == ModelReply(answer)
@@ -637,6 +754,38 @@ def test_an_object_with_both_keys_acts_and_keeps_the_text():
 
 def test_what_stands_in_think_tags_is_not_kept():
     assert from_json_text(f"<think>{{city}}</think> I will look. {ACT}").content == "I will look."
+    assert from_json_text(f"Perhaps {{x}}.</think> I will look. {ACT}").content == "I will look."
+
+
+AROUND = {
+    "a list": ["[%s]", '["never", %s]', "[1, %s]", "[%s, %s]", "Options: [\n %s", '["a"] or [%s]', '[{"a": 1}, %s]'],
+    "an object": ['{"plan": %s}', "{'plan': %s}", "{plan: %s}", '{"a": {"plan": %s}}', '{"a": "x" %s}'],
+    "an object that was cut off": [
+        '{"plan": ["look", %s], "but only after a person agr', '{"never": ["look", %s], "why": "beca', '{"steps": [%s',
+        '{"a": "}", "b": %s', '{"a": "}}]", "b": [%s', '{"plan": %s, "x', "{ %s", 'So: {"a": "</think>", "b": %s, "x',
+    ],
+    "a text": ['"never %s"', '{"final": "never %s'],
+}
+
+
+@pytest.mark.parametrize("around", [text for texts in AROUND.values() for text in texts])
+@pytest.mark.parametrize("before", ["", "Sure. ", f"{FENCE}json\n", "[note] ", "<think>[</think>"])
+def test_a_call_inside_anything_else_never_runs(before, around):
+    escape = json.dumps if around in AROUND["a text"] else lambda text: f'"{text}"'
+    text = before + around.replace("%s", escape(ACT)[1:-1])
+    assert [c.error for c in from_json_text(text).tool_calls] == [BAD_REPLY]
+
+
+@pytest.mark.parametrize("text", [
+    '{"tool": "cleanup", "arguments": {"dry_run": true}}', '{"tool": "cleanup", "dry_run": true}',
+    '{"tool": "cleanup", "args": {"dry_run": true}, "why": "it is late"}', '{"final": "ok", "sure": false}',
+])
+def test_an_object_with_any_other_key_runs_nothing_and_the_model_is_told(text):
+    ran: list[bool] = []
+    schema = {"type": "object", "properties": {"dry_run": {"type": "boolean"}}}
+    registry = tool(lambda dry_run=False: ran.append(dry_run), schema, name="cleanup")
+    complete, _ = in_turn(text, '{"final": "ok"}')
+    assert observations(run(json_text_model(complete), registry)) == [f"ERROR: {BAD_REPLY}"] and ran == []
 
 
 def test_prose_before_the_object_is_kept_as_the_text_of_the_reply():

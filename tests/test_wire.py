@@ -10,17 +10,24 @@ from typing import Any
 
 import pytest
 from adapter_cases import ANTHROPIC, BEDROCK, JSON_TEXT, OPENAI, AdapterCases, Link, ToolCallingCases, model_of
-from looplab.provider import KEY, Provider, Refusal, in_order, serving
+from looplab.provider import KEY, SAID, Provider, Refusal, in_order, serving
 from support import run
 
 from agentloop import (
     WEATHER_TASK,
+    Json,
+    ModelReply,
     Trace,
     Usage,
     anthropic_model,
+    asks,
+    call,
+    final,
+    from_anthropic,
     openai_model,
     redact_secrets,
     run_agent,
+    to_anthropic,
     weather_script,
     weather_world,
     with_retries,
@@ -257,6 +264,74 @@ def test_a_key_that_a_function_makes_is_used(provider: Provider, url: str) -> No
     provider.answer = in_order(weather_script())
     with openai.OpenAI(base_url=f"{url}/v1", api_key=lambda: f"{KEY}\n".strip(), max_retries=0) as client:
         assert run(openai_model(client, "m"), weather_world()[0]).answer == "It is 86.0 F in Pune."
+
+
+def test_a_model_told_not_to_think_runs_on_the_wire_and_one_told_to_think_is_refused_when_it_is_made(
+        provider: Provider, url: str) -> None:
+    with anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=0) as client:
+        with pytest.raises(ValueError, match="thoughts must be sent back, and are not kept"):
+            anthropic_model(client, "m", thinking={"type": "enabled", "budget_tokens": 1024})
+        provider.answer = in_order(weather_script())
+        model = anthropic_model(client, "m", thinking={"type": "disabled"})
+        assert run(model, weather_world()[0]).answer == "It is 86.0 F in Pune."
+        assert provider.requests[-1]["thinking"] == {"type": "disabled"}
+
+
+def test_thoughts_that_were_not_kept_are_refused_on_the_wire(provider: Provider, url: str) -> None:
+    provider.answer = in_order(weather_script())
+    with anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=0) as client:
+        def thinks(messages: list[Json], specs: list[Json]) -> ModelReply:
+            asked = to_anthropic(messages, specs) | {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+            return from_anthropic(client.messages.create(model="m", max_tokens=2048, **asked))
+
+        with pytest.raises(anthropic.BadRequestError, match="the thinking blocks must come back") as caught:
+            run(thinks, weather_world()[0])
+    assert vars(caught.value)["result"].steps == 1
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, BEDROCK, OPENAI])
+def test_an_async_client_and_one_of_the_other_kind_are_sentences(kind: str) -> None:
+    make, other = (openai_model, anthropic_model) if kind == OPENAI else (anthropic_model, openai_model)
+    with CLIENTS[kind]("http://127.0.0.1:9", KEY) as client:
+        name = type(client).__name__
+        with pytest.raises(ValueError, match=f"{name} has no '(chat|messages)'; anthropic_model takes"):
+            other(client, "m")
+    more = {"aws_region": "us-east-1"} if kind == BEDROCK else {}
+    to_await = getattr(openai if kind == OPENAI else anthropic, f"Async{name}")(api_key=KEY, **more)
+    with pytest.raises(ValueError, match="must be awaited; take the client without Async in its name"):
+        run(make(to_await, "m"))
+
+
+@pytest.mark.parametrize(("kind", "body", "said"), [
+    (OPENAI, {"error": {"message": "insufficient credits", "code": 402}}, "no choices.*insufficient credits"),
+    (ANTHROPIC, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "no content.*Overl"),
+    (ANTHROPIC, {"id": "m", "type": "message", "role": "assistant", "content": None}, "no content.*Message"),
+    (OPENAI, {"error": f"{KEY} has no credits"}, "is not shown, because it quotes a key"),
+])
+def test_an_answer_of_200_without_a_reply_says_what_came(
+        kind: str, body: Json, said: str, link_of: Callable[..., Link]) -> None:
+    with pytest.raises(ValueError, match=said) as caught:
+        link_of(kind).run([body])
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI])
+def test_a_key_of_any_letters_that_the_provider_quotes_is_in_no_exception(
+        kind: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("pa$$w0rd!2024#Tr0ub4&dor", "user:pass:word:secret", 'ab"cd\\efgh'):
+        monkeypatch.setitem(SAID, 401, f"{key} is no key")
+        with CLIENTS[kind](url, key) as client, pytest.raises(Exception, match="quotes a key") as caught:
+            run(model_of(kind, client))
+        printed = "".join([*traceback.format_exception(caught.value), str(vars(caught.value))])
+        assert key not in printed and key not in printed.replace("\\\\", "\\")
+
+
+def test_two_ids_with_half_a_surrogate_pair_stay_two_on_the_wire(link_of: Callable[..., Link]) -> None:
+    for kind in (ANTHROPIC, OPENAI):
+        pune, delhi = (call(i, "get_weather", city=city) for i, city in (("a\ud800", "Pune"), ("a\ud801", "Delhi")))
+        registry, ran = weather_world()
+        assert link_of(kind).run([asks(pune, delhi), final("ok")], registry).answer == "ok"
+        assert ran == ["get_weather(Pune)", "get_weather(Delhi)"]
 
 
 def test_a_large_max_tokens_wants_a_timeout_of_the_clients_own(provider: Provider, url: str) -> None:

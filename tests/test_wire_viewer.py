@@ -5,11 +5,25 @@ from __future__ import annotations
 import ast
 import re
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from looplab import wire as wire_module
-from looplab.wire import PROVIDERS, ROWS, SPECS, WIDTH, Row, place_text, rows_of, show_request, wire, wire_viewer
+from looplab.provider import as_anthropic, as_openai
+from looplab.wire import (
+    NAMES,
+    PROVIDERS,
+    ROWS,
+    SPECS,
+    WIDTH,
+    Row,
+    place_text,
+    rows_of,
+    show_request,
+    wire,
+    wire_viewer,
+)
 
 from agentloop import (
     Json,
@@ -17,10 +31,13 @@ from agentloop import (
     ScriptedModel,
     ToolCall,
     ToolRegistry,
+    Usage,
     asks,
     call,
     final,
     run_agent,
+    to_anthropic,
+    to_openai,
     weather_world,
 )
 
@@ -321,3 +338,27 @@ def test_half_an_emoji_is_shown_as_it_is_sent() -> None:
 def test_a_list_that_no_provider_would_accept_is_refused_in_a_sentence(messages: list[Json]) -> None:
     with pytest.raises(ValueError, match="message|task|observation"):
         wire_viewer(messages, SPEC_LIST)
+
+
+def names_in(value: Any) -> set[str]:
+    """Return each key in a value, alone and with what stands under it."""
+    value = getattr(value, "__dict__", value)
+    items = list(value.items()) if isinstance(value, dict) else []
+    found = {name for key, item in items for name in (key, f"{key}: {item!r}", f"{key}: '{str(item)[:6]}…'")}
+    parts = value if isinstance(value, list) else [item for _, item in items]
+    return found.union(*map(names_in, parts))
+
+
+def test_each_name_that_the_page_compares_is_a_key_or_a_key_with_its_value_on_that_wire():
+    script = [asks(call("a", "get_weather", city="Atlantis")), final("ok")]
+    registry = weather_world()[0]
+    shown, specs = run_agent("go", ScriptedModel(script), registry).messages[:-1], registry.specs()
+    replies = [ModelReply("It is", stop_reason=reason) for reason in ("truncated", "refused")]
+    replies += [replace(reply, usage=Usage(10, 2)) for reply in script]
+    anthropic = {"model": "m", "max_tokens": 1} | to_anthropic(shown, specs)
+    openai = {"model": "m", "max_completion_tokens": 1} | to_openai(shown, specs)
+    wires = [[shown, specs, replies], [anthropic, [as_anthropic(reply, anthropic) for reply in replies]],
+             [openai, [as_openai(reply, openai) for reply in replies]]]
+    for names, found in zip(zip(*[row[1:] for row in NAMES]), map(names_in, wires)):
+        assert set(names) - found <= {"–"}
+    assert not {"tool", "call", "is_error: False", "role: 'too'"} & names_in(wires)

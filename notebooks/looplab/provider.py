@@ -101,6 +101,10 @@ def block_faults(where: str, role: str, block: Any) -> Iterator[str]:
                 yield f"{where}.tool_use.name: string should match pattern '^[a-zA-Z0-9_-]{{1,64}}$'"
             if not isinstance(asked, dict):
                 yield f"{where}.tool_use.input: input should be an object"
+        case {"type": "thinking", "thinking": str(), "signature": str()} if role == "assistant":
+            pass
+        case {"type": "redacted_thinking", "data": str()} if role == "assistant":
+            pass
         case {"type": "tool_result", "tool_use_id": str(), **rest} if role == "user":
             if not isinstance(rest.get("content", ""), str) or not isinstance(rest.get("is_error", False), bool):
                 yield f"{where}.tool_result: content should be a string, and is_error a boolean"
@@ -146,6 +150,17 @@ def pair_faults(messages: list[Json]) -> Iterator[str]:
             yield f"messages.{i + 1}: each `tool_use` must have a single result"
 
 
+def thinking_faults(body: Json) -> Iterator[str]:
+    """Yield where a model that thinks is given results without the thoughts that led to their calls."""
+    thinking, messages = body.get("thinking"), body["messages"]
+    if isinstance(thinking, dict) and thinking.get("type") != "disabled" and len(messages) > 1:
+        first = messages[-2]["content"][0]["type"] if blocks_of(messages[-2], "tool_use") else "thinking"
+        if first not in ("thinking", "redacted_thinking"):
+            yield f"messages.{len(messages) - 2}.content.0.type: Expected `thinking` or `redacted_thinking`, but " \
+                  f"found `{first}`. When `thinking` is enabled, the thinking blocks must come back with a tool " \
+                  "result. To avoid this, disable `thinking`."
+
+
 def anthropic_faults(body: Json) -> Iterator[str]:
     """Yield what is wrong with a request for Anthropic's Messages API, in the order in which it is looked at."""
     if not is_text(body.get("model")):
@@ -180,6 +195,7 @@ def anthropic_faults(body: Json) -> Iterator[str]:
             yield f"messages: roles must alternate, but there are multiple {message['role']!r} roles in a row"
     if messages[-1]["role"] == "assistant":
         yield "messages: the conversation must end with a user message"
+    yield from thinking_faults(body)
     tools = body.get("tools", [])
     if not isinstance(tools, list):
         yield "tools: must be a list"
@@ -528,7 +544,7 @@ def client_of(provider: Provider, key: str = KEY) -> Any:
 
 
 def handler_of(provider: Provider, log: Callable[[str], object]) -> type[BaseHTTPRequestHandler]:
-    """Return what answers HTTP requests for a provider, and tells `log` the method, path and status of each."""
+    """Return what answers HTTP requests for a provider, and tells `log` of each its method, path, status and fault."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -549,11 +565,12 @@ def handler_of(provider: Provider, log: Callable[[str], object]) -> type[BaseHTT
             self.send_json(*provider.handle(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
 
         def send_json(self, status: int, answer: Json) -> None:
-            self.send(status, json.dumps(answer).encode("utf-8"), "application/json")
+            wrong = f": {answer.get('error', answer)['message']}" if status >= 400 else ""
+            self.send(status, json.dumps(answer).encode("utf-8"), "application/json", wrong)
 
-        def send(self, status: int, data: bytes, kind: str) -> None:
-            path = re.sub("[^!-~]", "?", self.path.partition("?")[0])
-            log(f"{self.command} {path} {status}")  # before the answer, so that the lines are in order
+        def send(self, status: int, data: bytes, kind: str, wrong: str = "") -> None:
+            line = f"{self.command} {self.path.partition('?')[0]} {status}{wrong}"
+            log(re.sub("[^ -~]", "?", line))  # before the answer, so that the lines are in order
             self.send_response(status)
             self.send_header("content-type", kind)
             self.send_header("content-length", str(len(data)))
@@ -586,18 +603,40 @@ def serving(provider: Provider, port: int = 0, log: Callable[[str], object] = no
 
 WELCOME = "A provider on this machine. It plays one script, the weather task, whatever it is asked.\n"
 LINES = """A provider on this machine, until Ctrl-C. It plays one script, the weather task, whatever it is asked,
-and takes any name of a model. A client of each kind:
-
-from anthropic import Anthropic, AnthropicBedrock, AnthropicBedrockMantle
-from openai import OpenAI
-client = Anthropic(base_url="{url}", api_key="{key}", max_retries=0)
-client = AnthropicBedrockMantle(base_url="{url}", api_key="{key}", max_retries=0)
-client = AnthropicBedrock(base_url="{url}", api_key="{key}", aws_region="us-east-1", max_retries=0)
-client = OpenAI(base_url="{url}/v1", api_key="{key}", max_retries=0)
-
-model = openai_model(client, "any") with OpenAI's, model = anthropic_model(client, "any") with the others.
-
+and takes any name of a model. A program for each kind of client, whole:
+{programs}
 The requests:"""
+PROGRAM = """
+# {title}
+from {package} import {client}
+
+from agentloop import WEATHER_TASK, {adapter}, run_agent, weather_world
+
+client = {client}(base_url="{url}", api_key="{key}", max_retries=0{more})
+{model}
+print(run_agent(WEATHER_TASK, model, weather_world()[0]).answer)
+"""
+COMPLETE = """complete = lambda messages: client.chat.completions.create(
+    model="any", messages=messages).choices[0].message.content
+model = json_text_model(complete)"""
+CLIENTS = {
+    "Anthropic": ("anthropic", "Anthropic", "anthropic_model", ""),
+    "Bedrock": ("anthropic", "AnthropicBedrockMantle", "anthropic_model", ""),
+    "Bedrock, the older way": ("anthropic", "AnthropicBedrock", "anthropic_model", ', aws_region="us-east-1"'),
+    "OpenAI": ("openai", "OpenAI", "openai_model", ""),
+    "JSON text": ("openai", "OpenAI", "json_text_model", ""),
+}
+
+
+def programs(url: str) -> list[str]:
+    """Return a program for each kind of client, which runs the weather task with the provider at an address."""
+    texts = []
+    for title, (package, client, adapter, more) in CLIENTS.items():
+        address = f"{url}/v1" if package == "openai" else url
+        model = COMPLETE if title == "JSON text" else f'model = {adapter}(client, "any")'
+        texts.append(PROGRAM.format(title=title, package=package, client=client, adapter=adapter, more=more,
+                                    url=address, key=KEY, model=model))
+    return texts
 
 
 def read_statuses(text: str) -> list[int]:
@@ -630,7 +669,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     try:
         with serving(Provider(after_refusals(statuses, by_turn(weather_script()))), port, tell) as url:
-            tell(LINES.format(url=url, key=KEY))
+            tell(LINES.format(programs="".join(programs(url))))
             threading.Event().wait()
     except KeyboardInterrupt:
         return 0

@@ -25,6 +25,25 @@ WIDTH = 64  # characters of a row
 ROWS = 30  # of a page
 SPECS = -1  # stands for the specs where else the index of a message stands
 
+NAMES = [  # what we, Anthropic and OpenAI call a thing: a key, or a key with its value
+    ["system text", "role: 'system'", "system", "role: 'system'"],
+    ["around a tool", "–", "–", "function"],
+    ["a tool's schema", "parameters", "input_schema", "parameters"],
+    ["reply limit", "–", "max_tokens", "max_completion_tokens"],
+    ["a call", "tool_calls", "type: 'tool_use'", "tool_calls"],
+    ["its arguments", "args", "input", "arguments"],
+    ["a result", "role: 'tool'", "type: 'tool_result'", "role: 'tool'"],
+    ["whose result", "tool_call_id", "tool_use_id", "tool_call_id"],
+    ["that it failed", "content: 'ERROR:…'", "is_error: True", "content: 'ERROR:…'"],
+    ["why it ended", "stop_reason", "stop_reason", "finish_reason"],
+    ["- with a call", "stop_reason: ''", "stop_reason: 'tool_use'", "finish_reason: 'tool_calls'"],
+    ["- with text", "stop_reason: ''", "stop_reason: 'end_turn'", "finish_reason: 'stop'"],
+    ["- cut off", "stop_reason: 'truncated'", "stop_reason: 'max_tokens'", "finish_reason: 'length'"],
+    ["- refused", "stop_reason: 'refused'", "stop_reason: 'refusal'", "finish_reason: 'content_filter'"],
+    ["tokens in", "prompt", "input_tokens", "prompt_tokens"],
+    ["tokens out", "reply", "output_tokens", "completion_tokens"],
+]
+
 Path = tuple[str | int, ...]
 Owners = dict[Path, int]
 
