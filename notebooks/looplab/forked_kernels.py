@@ -31,9 +31,10 @@ class ForkedKernel(LocalProvisioner):
     """A kernel whose process is forked."""
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
-        self.process = KernelProcess(target=run_kernel, args=(cmd, kwargs["cwd"], kwargs["env"]))
+        self.cwd = kwargs.get("cwd") or os.getcwd()
+        self.process = KernelProcess(target=run_kernel, args=(cmd, self.cwd, kwargs["env"]))
         self.process.start()
-        self.pid, self.cwd = self.process.pid, kwargs["cwd"]
+        self.pid = self.process.pid
         return self.connection_info
 
 
