@@ -1412,8 +1412,9 @@ UNSENDABLE = r"""header value:? b?['"]|UnicodeEncodeError\('(?!utf-8)"""  # and 
 def quoted_key(error: BaseException, keys: Iterable[str] = ()) -> str:
     """Say what key an exception, or one that it came from, quotes: one that was sent, or one that cannot be; or "".
 
-    More keys are in the secret headers of its request. One of less than 8 letters is none, for local servers take any
-    word; a longer word hides each sentence that holds it. A part of a key, or a percent-encoded one, is not found.
+    To the keys given come the secret headers of its request. One of less than 8 letters is none, for local servers
+    take any word; a longer word hides each sentence that holds it. A part of a key, or a percent-encoded one, is not
+    found.
     """
     links, keys = [error], list(keys)
     for link in links:  # it grows
@@ -1612,7 +1613,7 @@ def first_object(text: str) -> tuple[Json, str]:
     The first bracket decides, unless it is closed after a few words, as in [note] or {city}. Where no whole object
     begins, one further on may be part of a list, or of an object that was cut off, and is not meant to be run.
     """
-    found = re.search(r"[{\[](?![\w .-]+[}\]])", text)
+    found = re.search(r"{(?![\w .-]+})|\[(?![\w .-]+])", text)
     start = found.start() if found else len(text)
     with suppress(ValueError, RecursionError):
         data, end = decode(text, start)

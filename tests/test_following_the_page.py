@@ -246,6 +246,16 @@ def test_a_task_of_ones_own_against_the_weather_script_is_told_of_an_unknown_too
     assert "ERROR: unknown tool 'get_weather'" in result.messages[3]["content"]
 
 
+def test_a_log_at_level_info_shows_a_key_in_the_address_and_no_other(
+        url: str, caplog: pytest.LogCaptureFixture) -> None:
+    openai = pytest.importorskip("openai")
+    assert "at INFO a key in the address, as `default_query` puts it there" in source_of("key-file")
+    caplog.set_level("INFO")
+    with openai.OpenAI(max_retries=0, default_query={"key": "zq-secret"}) as client:
+        run_agent(WEATHER_TASK, openai_model(client, "any"), weather_world()[0])
+    assert "key=zq-secret" in caplog.text and KEY not in caplog.text
+
+
 def test_what_the_page_says_of_keys_names_and_thoughts_is_so(url: str) -> None:
     anthropic, openai = pytest.importorskip("anthropic"), pytest.importorskip("openai")
     assert "a word as key: not empty, and without white space" in source_of("with-server")

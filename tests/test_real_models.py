@@ -759,7 +759,7 @@ def test_what_stands_in_think_tags_is_not_kept():
 
 AROUND = {
     "a list": ["[%s]", '["never", %s]', "[1, %s]", "[%s, %s]", "Options: [\n %s", '["a"] or [%s]', '[{"a": 1}, %s]'],
-    "an object": ['{"plan": %s}', "{'plan': %s}", "{plan: %s}", '{"a": {"plan": %s}}', '{"a": "x" %s}'],
+    "an object": ['{"plan": %s}', "{'plan': %s}", "{plan: %s}", "{x] %s}", '{"a": "x" %s}'],
     "an object that was cut off": [
         '{"plan": ["look", %s], "but only after a person agr', '{"never": ["look", %s], "why": "beca', '{"steps": [%s',
         '{"a": "}", "b": %s', '{"a": "}}]", "b": [%s', '{"plan": %s, "x', "{ %s", 'So: {"a": "</think>", "b": %s, "x',
