@@ -112,8 +112,9 @@ def test_a_case_is_diagnosed_and_located(notebook, folder, dark):
     assert page.locator(".t-run .ll-msgs").evaluate("region => region.scrollTop") == 0  # it begins with its first row
     assert page.locator(".t-words textarea").input_value() == "" and not page.locator(".t-listing .ll-now").count()
     choose(page, "case", "3")
+    wait_for(page, "say", "Case 3.")
+    page.wait_for_function("number => document.querySelector('.t-line input').value === number", arg=number)
     wait_for(page, "progress", "This case: diagnosed and located.")
-    assert page.locator(".t-line input").input_value() == number
 
 
 @themes
