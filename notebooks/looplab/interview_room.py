@@ -47,7 +47,11 @@ def interviewer_sheet() -> Folded:
 
 
 class RoomBench(Bench):
-    """The interview itself: clock, brief, parts, checks. `interview` is its state; one that was left goes on."""
+    """The interview itself: clock, brief, parts, checks. `interview` is its state; one that was left goes on.
+
+    `asked` is the one that the cell asks for, before anything was done: what is stored in the notebook shows it, so
+    that a notebook run again says the same, whatever the reader's own interview came to.
+    """
 
     def __init__(self, asked: Interview) -> None:
         said = "Choose a length, and start the clock when you are ready."
@@ -55,7 +59,7 @@ class RoomBench(Bench):
             left = kept(asked.folder)
         except ValueError as error:
             left, said = None, f"{error} {said}"
-        self.interview = left or asked
+        self.asked, self.interview = asked, left or Interview(asked.minutes, asked.seed, asked.folder)
         self.others: list[Bench] = []
         self._not_kept = ""
         self._ticking: asyncio.Task[None] | None = None
@@ -244,10 +248,9 @@ class RoomBench(Bench):
 
     def twin(self) -> list[Block]:
         """Return the brief, and the parts with their minutes."""
-        interview = self.interview
         head = ["part", *(f"{minutes} minutes" for minutes in LENGTHS)]
         rows = [[part.title, *(str(m or "–") for m in part.minutes)] for part in PARTS]
-        return [f"A mock interview of {interview.minutes} minutes; the clock is paused.", *BRIEF,
+        return [f"A mock interview of {self.asked.minutes} minutes; the clock is paused.", *BRIEF,
                 [head, *rows, ["Questions aloud", *(str(m or "–") for m in ALOUD_MINUTES)]]]
 
     # --- The benches that go with it ---
@@ -356,7 +359,7 @@ class RubricBench(Bench):
 
     def twin(self) -> list[Block]:
         """Return the rubric as a table."""
-        return [[["part", *MARKS], *([c.name, c.weak, c.fine, c.strong] for c in self._room.interview.rubric)]]
+        return [[["part", *MARKS], *([c.name, c.weak, c.fine, c.strong] for c in self._room.asked.rubric)]]
 
 
 class QuestionBench(Bench):
@@ -438,8 +441,9 @@ class QuestionBench(Bench):
         self._show()
 
     def twin(self) -> list[Block]:
-        """Return the question that is asked now."""
-        return [f"Question {self.place + 1} of {len(QUESTIONS)}, on {self.question.topic}: {self.question.question}",
+        """Return the question that is asked first."""
+        first = QUESTIONS[self._room.asked.questions[0]]
+        return [f"Question 1 of {len(QUESTIONS)}, on {first.topic}: {first.question}",
                 "Answer it aloud, then look at the answer."]
 
 
@@ -466,8 +470,8 @@ class ResultBench(Bench):
         self._page.value = f'<div class="ll-report">{result_html(self._room.interview)}</div>'
 
     def twin(self) -> list[Block]:
-        """Return the result as it is now."""
-        return result_blocks(self._room.interview)
+        """Return what the result looks like before the interview."""
+        return result_blocks(self._room.asked)
 
 
 ROOMS: dict[Path, RoomBench] = {}
@@ -482,6 +486,7 @@ def mock_interview(minutes: int = 45, seed: int = 1, folder: Path = NOTEBOOKS) -
     """
     asked, place = Interview(minutes, seed, folder), folder.resolve()
     if place in ROOMS:
+        ROOMS[place].asked = asked
         ROOMS[place].length.value, ROOMS[place].seed.value = minutes, str(seed)
     else:
         ROOMS[place] = RoomBench(asked)
