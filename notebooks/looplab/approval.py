@@ -187,9 +187,9 @@ class ApprovalBench(Bench):
 
     def _show(self) -> None:
         self.stand = play_presses(self.preset.value, self.presses)
-        for button in (self.approve, self.reject, self.change):
-            button.disabled = self.stand.waiting is None
-        self.undo.disabled = not self.presses
+        is_over = self.stand.waiting is None
+        view.switch_off([(self.undo, not self.presses)]
+                        + [(button, is_over) for button in (self.approve, self.reject, self.change)])
         result = self.stand.result
         who, did, what = self.stand.said
         role = "user" if who == "A person" else "exit"

@@ -407,8 +407,9 @@ class ClinicBench(Bench):
 
     def _show_chart(self) -> None:
         fault, chart, buttons = self.fault, self.chart, self.buttons
-        buttons["same"].disabled = buttons["other"].disabled = not chart.weighing
-        buttons["hint"].disabled, buttons["answer"].disabled = chart.hints == 3, not chart.may_see_ours
+        is_off = {"same": not chart.weighing, "other": not chart.weighing,
+                  "hint": chart.hints == 3, "answer": not chart.may_see_ours}
+        view.switch_off((buttons[name], off) for name, off in is_off.items())
         hints = hints_of(fault)[: chart.hints]
         shown = {
             "diagnosis": view.note(chart.said),

@@ -187,8 +187,8 @@ class ProjectView(Bench):
 
     def _show(self, place: int) -> None:
         self.place = min(max(place, 1), max(len(self.frames), 1))
-        for name, button in self.buttons.items():
-            button.disabled = self.place <= 1 if name in ("First", "Back") else self.place >= len(self.frames)
+        view.switch_off((button, self.place <= 1 if name in ("First", "Back") else self.place >= len(self.frames))
+                        for name, button in self.buttons.items())
         self._position.value = f'<span class="ll-position">{min(place, len(self.frames))} / {len(self.frames)}</span>'
         if not self.frames:
             self._say.value, self._diff.value, self._side.value = view.sentence("The model was not asked yet."), "", ""

@@ -1,25 +1,73 @@
-/* looplab: what keys do in its widgets. JupyterLab runs this with each widget; it takes hold once in a page. */
+/* looplab: keys, focus and names in its widgets. JupyterLab runs this with each widget; it takes hold once in a page. */
 (body => {
     if (body.dataset.looplabKeys) return;
     body.dataset.looplabKeys = 'on';
+    const CONTROLS = 'button, input, textarea, select, summary, [tabindex="0"]';
+    const controlsOf = view => [...view.querySelectorAll(CONTROLS)];
 
     /* A key pressed in a widget stays there: on a button, JupyterLab would take "d d" as "delete the cell". Keys held
-       with Ctrl, Alt or Cmd go on to JupyterLab, and so does Shift+Enter; Escape gives the focus back to the cell. */
+       with Ctrl, Alt or Cmd go on to JupyterLab, and so does Shift+Enter. */
     body.addEventListener('keydown', event => {
-        const place = event.target.closest('.ll-view, summary');
         const isChord = event.ctrlKey || event.altKey || event.metaKey || event.shiftKey && event.key === 'Enter';
-        if (!place || isChord) return;
-        event.stopPropagation();
-        if (event.key === 'Escape') place.closest('.jp-Cell')?.focus();
+        if (event.target.closest('.ll-view, summary') && !isChord) event.stopPropagation();
     });
 
-    /* Arrow keys choose among radio buttons of one name, and Tab stops at them once; ipywidgets gives them none. */
-    let rows = 0;
+    /* Escape gives the focus back to the cell, and no key scrolls the notebook; on its way down, for ipywidgets stops
+       the keys of text fields on their way up. */
     body.addEventListener('keydown', event => {
-        if (event.key !== 'Tab' && !event.key.startsWith('Arrow')) return;
-        for (const row of body.querySelectorAll('.ll-view .widget-radio-box:has(input:not([name]))')) {
-            rows += 1;
-            row.querySelectorAll('input').forEach(option => { option.name = `looplab-${rows}`; });
+        const {key, target} = event, place = target.closest('.ll-view, summary');
+        if (!place) return;
+        if (key === 'Escape') {
+            event.stopPropagation();
+            place.closest('.jp-Cell')?.focus();
         }
+        const takers = key === ' ' ? 'button, summary, a, input, textarea, select'
+            : /^(Page|Home|End)/.test(key) ? 'input:not([type="radio"], [type="checkbox"]), textarea, select, [role="slider"]'
+            : key.startsWith('Arrow') ? 'input, textarea, select, [role="slider"]' : '*';
+        const canScroll = target.scrollHeight > target.clientHeight || target.scrollWidth > target.clientWidth;
+        if (!target.matches(takers) && !(target.role === 'region' && canScroll)) event.preventDefault();
     }, true);
+
+    /* The control that has the focus, its view, and its place among the controls there. */
+    let used = null, view = null, place = 0;
+    body.addEventListener('focusin', ({target}) => {
+        view = target.closest('.ll-view');
+        used = target;
+        place = view ? controlsOf(view).indexOf(target) : -1;
+    });
+
+    /* A control that is switched off or replaced leaves the focus to the nearest one of its row, or of its view, and
+       where there is none, to the view itself: not to the page, where the next key would be the notebook's. */
+    const keepFocus = () => {
+        const isLost = view?.isConnected && place >= 0 && (used.disabled || !used.checkVisibility());
+        if (!isLost || ![body, used].includes(document.activeElement)) return;
+        const controls = controlsOf(view), row = used.parentElement;
+        const isHeir = part => !part.disabled && part.checkVisibility({visibilityProperty: true})
+            && (part.matches('button, input, textarea, select, [role="slider"]') || part === controls[place]);
+        const distance = part => Math.abs(controls.indexOf(part) - place) + controls.length * (part.parentElement !== row);
+        const [heir = view] = controls.filter(isHeir).sort((a, b) => distance(a) - distance(b));
+        heir.focus({preventScroll: true});
+    };
+
+    /* What ipywidgets leaves without: radio buttons of one name, among which arrow keys choose and at which Tab stops
+       once; their row as a group; and the names of rows and of sliders, for a screen reader. */
+    let rows = 0;
+    const giveNames = () => {
+        for (const view of body.querySelectorAll('.ll-view')) view.tabIndex = -1; /* a click anywhere in it stays in it */
+        for (const row of body.querySelectorAll('.ll-view .widget-radio')) {
+            row.dataset.looplabRow ??= rows += 1;
+            row.role = 'radiogroup';
+            row.ariaLabel = row.querySelector('.widget-label').textContent;
+            for (const option of row.querySelectorAll('input')) option.name = `looplab-${row.dataset.looplabRow}`;
+        }
+        for (const handle of body.querySelectorAll('.ll-view .noUi-handle')) {
+            const place = handle.closest('.ll-limit') ?? handle.closest('.widget-slider');
+            handle.ariaLabel = [...place.querySelectorAll('.widget-label')].map(label => label.textContent).join('');
+        }
+    };
+
+    new MutationObserver(changes => {
+        if (changes.some(({type}) => type === 'childList')) giveNames();
+        keepFocus();
+    }).observe(body, {subtree: true, childList: true, attributeFilter: ['disabled', 'style']});
 })(document.body);

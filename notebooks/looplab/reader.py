@@ -133,9 +133,9 @@ class TranscriptReader(Bench):
     def _show(self, index: int) -> None:
         last = len(self.findings) - 1
         self.current = min(max(index, 0), max(last, 0))
-        for name, is_end in (("Back", self.current <= 0), ("Next", self.current >= last)):
-            self.buttons[name].disabled = is_end
-        self.buttons["Next not proven"].disabled = all(finding.proven for finding in self.findings)
+        is_off = {"Back": self.current <= 0, "Next": self.current >= last,
+                  "Next not proven": all(finding.proven for finding in self.findings)}
+        view.switch_off((self.buttons[name], off) for name, off in is_off.items())
         place = f"{self.current + 1 if self.findings else 0} / {len(self.findings)}"
         self._position.value = f'<span class="ll-position">{place}</span>'
         now = self.findings[self.current] if self.findings else None

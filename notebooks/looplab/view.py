@@ -375,6 +375,12 @@ def column(width: str, *parts: Any) -> widgets.VBox:
     return _named(widgets.VBox(list(parts)), "", (width,))
 
 
+def switch_off(states: Iterable[tuple[Any, bool]]) -> None:
+    """Disable each control or enable it; the enabled come first, so that one can take the focus of a disabled one."""
+    for control, is_off in sorted(states, key=lambda state: state[1]):
+        control.disabled = is_off
+
+
 def _named(widget: Any, hook: str, classes: Iterable[str]) -> Any:
     for name in [f"t-{hook}"] * bool(hook) + [c for c in classes if c]:
         widget.add_class(name)

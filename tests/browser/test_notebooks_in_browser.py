@@ -121,6 +121,7 @@ def test_each_control_does_its_work_by_a_key_and_no_key_reaches_the_notebook(boo
         idle += [name] * (not part["isWhole"] and not page.evaluate(CHANGES, [name, before]))
         page.evaluate(SETTLED)
         assert (page.evaluate(CELLS), page.evaluate(SELECTED)) == (cells, selected), f"a key went on, at {name}"
+        assert page.evaluate("!!document.activeElement.closest('.ll-view, summary')"), f"the focus is lost, at {name}"
         assert page.locator(".jp-Dialog").count() == 0, f"a key opened a dialog, at {name}"
         kinds.add(kind)
         used.add(name)

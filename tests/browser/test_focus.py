@@ -1,0 +1,65 @@
+"""Where the focus is in a widget: no key and no click takes it away from the reader."""
+
+from __future__ import annotations
+
+import pytest
+
+PLAYER = """from agentloop import WEATHER_TASK, ScriptedModel, weather_script, weather_world
+from looplab import play
+play(WEATHER_TASK, ScriptedModel(weather_script()), weather_world()[0])"""
+PREDICT = """from looplab import predict
+predict('How many replies?', ['two', 'four'], lambda: 'thr' + 'ee', 'So.')"""
+CALL = "from looplab import call_bench\ncall_bench()"
+EXITS = "from looplab import exits_bench\nexits_bench()"
+FOCUS = "document.activeElement.matches('.ll-view') ? 'the view' : document.activeElement.textContent.trim()"
+
+
+def focus_comes_to(page, text):
+    """Wait until the focus is on what says `text`, or in the view itself."""
+    page.wait_for_function(f"text => ({FOCUS}) === text", arg=text)
+
+
+def test_a_control_that_is_switched_off_leaves_the_focus_to_the_nearest_one(notebook):
+    page = notebook(PLAYER, PREDICT)
+    for pressed, heir in (("last", "Back"), ("first", "Play"), ("jump-exit", ""), ("first", "Play")):
+        page.locator(f".t-{pressed}").press("Enter")
+        focus_comes_to(page, heir)
+    page.locator(".t-option-1").press("Enter")
+    focus_comes_to(page, "the view")
+    page.keyboard.press("x")
+    page.keyboard.press("Escape")
+    page.wait_for_function("document.activeElement.matches('.jp-Cell')")
+    assert page.locator(".jp-Cell").count() == 2
+
+
+def test_a_click_on_what_takes_no_focus_leaves_the_keys_to_the_widget(notebook):
+    page = notebook(CALL, PLAYER)
+    page.locator(".t-args input").fill("{")
+    page.wait_for_selector(".t-run:disabled")
+    page.locator(".t-run").click(force=True)
+    for part in (".t-call .ll-say", ".t-call .ll-head >> nth=0"):
+        page.locator(part).click()
+        focus_comes_to(page, "the view")
+        page.keyboard.type("xdd")
+    page.locator(".t-last").click()
+    focus_comes_to(page, "Back")
+    page.locator(".t-last").click(force=True)
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("jupyterapp.shell.currentWidget.content.activeCellIndex") == 1
+    assert page.locator(".jp-Cell").count() == 2
+    words = page.locator(".t-call .ll-say").bounding_box()
+    page.mouse.move(words["x"] + 1, words["y"] + 13)
+    page.mouse.down()
+    page.mouse.move(words["x"] + 200, words["y"] + 13)
+    page.mouse.up()
+    assert page.evaluate("getSelection().toString()").startswith("The registry")
+
+
+def test_escape_leads_from_every_field_to_the_cell(notebook):
+    page = notebook("from looplab import script_builder\nscript_builder()")
+    page.locator(".t-script").click()
+    page.wait_for_selector(".t-script-code textarea:visible")
+    fields = page.locator(".t-builder").locator("input, textarea")
+    for number in range(fields.count()):
+        fields.nth(number).press("Escape")
+        assert page.evaluate("document.activeElement.matches('.jp-Cell')"), fields.nth(number).inner_html()
