@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 PLAYER = """from agentloop import WEATHER_TASK, ScriptedModel, weather_script, weather_world
 from looplab import play
 play(WEATHER_TASK, ScriptedModel(weather_script()), weather_world()[0])"""
