@@ -1,29 +1,43 @@
-"""Run the notebooks and some slow tests beside the others, in a second process: together they take half as long."""
+"""Run the notebooks in a second process beside the other tests: together they take half as long.
+
+The second process then goes on with the tests' files from the last one backwards, until the two meet.
+"""
 
 from __future__ import annotations
 
 import gc
+import hashlib
+import itertools
 import json
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-SLOW = {f"test_{name}.py"
-        for name in ("building", "exercises", "judging", "player", "project", "side_by_side", "weaving")}
+Items = Iterable[pytest.Item]
 
 
-def is_beside(item: pytest.Item) -> bool:
-    """Say whether a test belongs into the second process; the two share nothing, and take about as long.
+def groups_of(items: Items) -> list[list[pytest.Item]]:
+    """Return tests in groups: those of a file, and those of the folder whose tests share a browser."""
+    def group(item: pytest.Item) -> Path:
+        return item.path.parent if item.path.parent.name == "browser" else item.path
 
-    The tests of one folder share a browser, so they stay together.
-    """
-    return item.path.suffix == ".ipynb" or item.path.name in SLOW and item.path.parent.name != "browser"
+    return [list(tests) for _, tests in itertools.groupby(items, group)]
+
+
+def claimed(groups: Iterable[list[pytest.Item]], folder: Path) -> Iterator[pytest.Item]:
+    """Yield the tests of each group that the other process has not claimed yet; a file in the folder is a claim."""
+    for group in groups:
+        try:
+            (folder / hashlib.sha256(group[0].nodeid.encode()).hexdigest()).touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        yield from group
 
 
 class Writer:
@@ -58,40 +72,53 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
     config = session.config
-    beside = [item for item in session.items if is_beside(item)]
-    others = [item for item in session.items if not is_beside(item)]
-    alone = not (beside and others) or config.option.collectonly or config.option.usepdb
+    notebooks = [item for item in session.items if item.path.suffix == ".ipynb"]
+    others = groups_of(item for item in session.items if item.path.suffix != ".ipynb")
+    alone = not (notebooks and others) or session.testsfailed or config.option.collectonly or config.option.usepdb
     if alone or not hasattr(os, "fork"):
-        return (yield)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "reports.jsonl")
+        return None
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "reports.jsonl"
         path.touch()
         sys.stdout.flush()
         child = os.fork()
-        session.items[:] = others if child else beside
         if not child:
-            run_quietly(config, path)
             try:
-                yield
+                run_quietly(config, path)
+                run(session, itertools.chain(notebooks, claimed(reversed(others), folder)))
             finally:
                 os._exit(0)
         try:
-            outcome = yield
+            here = run(session, claimed(others, folder))
             os.waitpid(child, 0)
         except BaseException:
             os.kill(child, signal.SIGINT)
             raise
-        ended = set()
+        ended = {item.nodeid for item in here}
         for report in read_reports(path, config):
             ended |= {report.nodeid} if report.when == "teardown" else set()
             config.hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
             config.hook.pytest_runtest_logreport(report=report)
-        if not session.shouldstop and (lost := [item.nodeid for item in beside if item.nodeid not in ended]):
+        if not session.shouldstop and (lost := [item.nodeid for item in session.items if item.nodeid not in ended]):
             pytest.exit(f"the second process ended before {lost[0]}", returncode=1)
-        return outcome
+    return True
+
+
+def run(session: pytest.Session, items: Items) -> list[pytest.Item]:
+    """Run tests as pytest does, and return them; each is told which comes next, for its fixtures to stay."""
+    done = []
+    for item, following in itertools.pairwise(itertools.chain(items, [None])):
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        done.append(item)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+    return done
 
 
 def run_quietly(config: pytest.Config, path: Path) -> None:

@@ -13,38 +13,56 @@ import pytest
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="here all runs in one process")
 NBVAL = ["-p", "looplab.no_grammars", "-p", "nbval.plugin"]
 PROJECT_SETTINGS = ["-c", str(Path(__file__).parent.parent / "pyproject.toml"), "--rootdir=."]
+HOOK = "from side_by_side import pytest_runtestloop\n"
+A_NOTEBOOK_IS_PYTHON = """
+import pytest
+
+
+class Code(pytest.Item):
+    def runtest(self):
+        exec(self.path.read_text(encoding="utf-8"), {})
+
+
+class Notebook(pytest.File):
+    def collect(self):
+        yield Code.from_parent(self, name="two")
+
+
+def pytest_collect_file(file_path, parent):
+    if file_path.suffix == ".ipynb":
+        return Notebook.from_parent(parent, path=file_path)
+"""
 NOTES_ITS_PROCESS = """
 import os
 from pathlib import Path
 
 
 def test_{0}():
-    Path("{0}.txt").write_text(str(os.getpid()), encoding="utf-8")
+    with Path("{0}.txt").open("a", encoding="utf-8") as file:
+        file.write(f"{{os.getpid()}} ")
 """
-DIES = """
-import os
-import signal
+DIES = "import os, signal\n\nos.kill(os.getpid(), signal.SIGKILL)\n"
+SKIPS = "import pytest\n\npytest.skip('not here')\n"
 
 
-def test_two():
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-SKIPS = "import pytest\n\ndef test_two(): pytest.skip('not here')\n"
+def run_beside(folder: Path, hooks: str, *options: str) -> tuple[int, str]:
+    """Run the tests of a folder in two processes; return the exit code of pytest and what it printed.
 
-
-def run_beside(folder: Path, beside: str, *options: str) -> tuple[int, str]:
-    """Run a test, and beside it one in a file whose name puts it into the second process.
-
-    Return the exit code of pytest and what it printed. Of the plugins that are installed it loads those in `options`.
+    Of the plugins that are installed it loads those in `options`.
     """
-    (folder / "test_weaving.py").write_text(beside, encoding="utf-8")
     (folder / "test_one.py").write_text(NOTES_ITS_PROCESS.format("one"), encoding="utf-8")
-    hook = "from side_by_side import pytest_runtestloop\n"
-    (folder / "conftest.py").write_text(hook, encoding="utf-8")
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    (folder / "conftest.py").write_text(HOOK + hooks, encoding="utf-8")
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), environment.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, "."]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, encoding="utf-8", timeout=120)
     return done.returncode, done.stdout
+
+
+def run_python_beside(folder: Path, notebook: str, *options: str) -> tuple[int, str]:
+    """Run a file of Python in the place of a notebook, which takes less time."""
+    (folder / "two.ipynb").write_text(notebook, encoding="utf-8")
+    return run_beside(folder, A_NOTEBOOK_IS_PYTHON, *options)
 
 
 def write_notebook(path: Path, source: str, printed: str) -> None:
@@ -64,19 +82,29 @@ def test_an_output_that_is_not_the_stored_one_fails_the_run(tmp_path):
     assert "FAILED differs.ipynb::Cell 0" in printed
 
 
-def test_what_holds_in_the_second_process_counts_as_passed(tmp_path):
-    code, printed = run_beside(tmp_path, NOTES_ITS_PROCESS.format("two"))
-    assert code == 0 and "2 passed" in printed
-    one, two = ((tmp_path / f"{name}.txt").read_text(encoding="utf-8") for name in ("one", "two"))
-    assert one != two
+def test_each_test_runs_once_in_one_of_two_processes(tmp_path):
+    names = [f"a{i}" for i in range(20)]
+    for name in names:
+        (tmp_path / f"test_{name}.py").write_text(NOTES_ITS_PROCESS.format(name), encoding="utf-8")
+    note = NOTES_ITS_PROCESS.format("two") + "\n\ntest_two()\n"
+    code, printed = run_python_beside(tmp_path, note)
+    assert code == 0 and "22 passed" in printed
+    ran = [(tmp_path / f"{name}.txt").read_text(encoding="utf-8").split() for name in [*names, "one", "two"]]
+    assert {len(pids) for pids in ran} == {1}
+    assert len({pid for pids in ran for pid in pids}) == 2
+
+
+def test_a_failure_in_the_second_process_fails_the_run(tmp_path):
+    code, printed = run_python_beside(tmp_path, "assert 1 + 1 == 3\n")
+    assert code == 1 and "1 failed, 1 passed" in printed and "FAILED two.ipynb::two" in printed
 
 
 def test_a_skip_in_the_second_process_is_told_with_its_reason(tmp_path):
-    code, printed = run_beside(tmp_path, SKIPS, "-rs", "--junitxml=report.xml")
+    code, printed = run_python_beside(tmp_path, SKIPS, "-rs", "--junitxml=report.xml")
     assert code == 0 and "1 passed, 1 skipped" in printed and "not here" in printed
     assert "not here" in (tmp_path / "report.xml").read_text(encoding="utf-8")
 
 
 def test_a_second_process_that_dies_fails_the_run(tmp_path):
-    code, printed = run_beside(tmp_path, DIES)
-    assert code == 1 and "the second process ended before test_weaving.py::test_two" in printed
+    code, printed = run_python_beside(tmp_path, DIES)
+    assert code == 1 and "the second process ended before two.ipynb::two" in printed
