@@ -22,6 +22,7 @@ from looplab.prediction import compare
 from looplab.recordings import FOLDER
 from looplab.scripts import SCRIPTS
 from looplab.typed import NotJson, read_json
+from looplab.view import AS_TYPED
 
 EVIL = '<img src=x onerror="alert(1)"><b>hi</b> a < b & c </pre>'
 
@@ -49,8 +50,8 @@ def run_code(code):
 # --- JSON that a person types --------------------------------------------------------------------------------
 
 NOT_JSON = {
-    "": "nothing is typed. No arguments are written `{}`.",
-    "   ": "nothing is typed. No arguments are written `{}`.",
+    "": "nothing is typed. An object without members is written `{}`.",
+    "   ": "nothing is typed. An object without members is written `{}`.",
     '{"celsius": 30': "a `}` or `,` is missing at the end.",
     '["a", {"b": 1}': "a `]` or `,` is missing at the end.",
     '{"celsius":': "it breaks off; the end must be `}`.",
@@ -62,7 +63,8 @@ NOT_JSON = {
     '{"x": NaN}': "`NaN` and `Infinity` are not JSON.",
     '{"a": 1,}': "there is a comma too many before `}`.",
     '{"a": 1 "b": 2}': "it cannot be read from character 9 on.",
-    "{} {}": "it cannot be read from character 4 on.",
+    "{} {}": "it is whole before character 4, and nothing may follow.",
+    '{"type": "object"} trailing': "it is whole before character 20, and nothing may follow.",
     '{"x": 1e999}': "JSON has no such number, character or depth.",
     '{"x": "\\ud83d"}': "JSON has no such number, character or depth.",
     "[" * 100_000: "it breaks off; the end must be `]`.",
@@ -164,8 +166,11 @@ def test_the_validator_bench_shows_each_preset_and_follows_the_fields():
     bench.args.value = '{"celsius": 30}'
     assert bench.preset.value == "missing"
     bench.args.value = '{"celsius": 31}'
-    assert bench.preset.value is None
+    assert bench.preset.value == AS_TYPED
     assert "missing required argument &#x27;city&#x27;" in html_of(bench)
+    for name, args in (("array", validator.PRESETS["array"][1]), (AS_TYPED, '{"celsius": 31}')):
+        bench.preset.value = name
+        assert bench.args.value == args
 
 
 def test_the_validator_bench_keeps_bad_json_and_checks_nothing():
@@ -230,9 +235,11 @@ def test_an_example_is_let_go_when_the_call_is_edited_and_can_be_chosen_again():
     registry, ran = weather_world()
     bench = looplab.call_bench(registry)
     bench.args.value = '{"city": "Delhi"}'
-    assert bench.preset.value is None
+    assert bench.preset.value == AS_TYPED and "Not run yet." in html_of(bench)
     bench.preset.value = "runs"
     assert bench.args.value == '{"city": "Pune"}' and ran == ["get_weather(Pune)", "get_weather(Pune)"]
+    bench.preset.value = AS_TYPED
+    assert bench.args.value == '{"city": "Delhi"}' and len(ran) == 2, "what was typed is back, and did not run"
 
 
 def test_a_call_that_is_not_json_is_kept_and_cannot_run():
@@ -295,6 +302,11 @@ def test_replies_are_removed_one_by_one_and_ids_stay_unique():
     bench.clear_button.click()
     assert bench.script.replies == () and bench.performance.result.status == RAN_OUT
     assert bench.code == "# no reply yet" and bench.error_box.value == ""
+    for count in (3, 4):
+        bench.back_button.click()
+        assert len(bench.script.replies) == count
+    assert [c.id for reply in bench.script.replies for c in reply.tool_calls] == ["c1", "c2", "c3"]
+    assert bench.back_button.disabled and bench.add_button.disabled, "nothing is written"
 
 
 def test_the_builder_runs_anew_when_a_limit_moves():

@@ -323,7 +323,8 @@ def test_an_invention_that_is_chosen_shows_first_what_is_not_proven() -> None:
 def test_a_conclusion_that_is_typed_is_checked_and_is_none_of_those_to_choose_from() -> None:
     reader = transcript_reader(RUN, {"empty": ""})
     reader.text.value = "It was v840, and p99 was 7 ms."
-    assert reader.choice.value is None and reader.current == 1 and "7</code> stands in no result" in reader._say.value
+    assert reader.choice.value == "as typed" and reader.current == 1
+    assert "7</code> stands in no result" in reader._say.value
     reader.text.value = CONCLUSION
     assert reader.choice.value == "the agent's" and all(finding.proven for finding in reader.findings)
     reader.choice.value = "empty"

@@ -181,7 +181,13 @@ def test_a_script_checks_how_the_run_ends():
 
 def test_a_script_imports_only_what_it_uses():
     code = game_script(play_on(game(final("Hot."))))
-    assert code.startswith("from agentloop import ScriptedModel, final, run_agent, weather_world\n")
+    assert code.startswith("import agentloop\nfrom agentloop import ScriptedModel, final, weather_world\n")
+
+
+def test_a_script_that_runs_in_a_cell_leaves_a_loop_of_the_readers_own_in_place():
+    names = {"run_agent": own_world}
+    exec(compile(game_script(play_on(game(*weather_script()))), "script", "exec"), names)
+    assert names["run_agent"] is own_world and names["result"].status == "done"
 
 
 def own_world():
@@ -308,7 +314,31 @@ def test_undo_leaves_alone_what_is_being_written():
     reply_in(seat, tool="get_weather", args='{"city": "Pune"}')
     seat.form.text.value = "something new"
     seat.undo_button.click()
+    assert seat.form.draft == Draft("something new") and "is undone, and kept for Redo" in seat._say.value
+    seat.redo_button.click()
     assert seat.form.draft == Draft("something new")
+    assert seat.game.replies[0].tool_calls == [ToolCall("c1", "get_weather", {"city": "Pune"})]
+
+
+def test_replies_that_were_undone_can_be_given_again_one_after_the_other():
+    seat = you_are_the_model(WEATHER_TASK, weather_world)
+    for text, city in (("First.", "Pune"), ("Second.", "Delhi"), ("Third.", "Atlantis")):
+        reply_in(seat, text, "get_weather", f'{{"city": "{city}"}}')
+    played = seat.result
+    for text in ("Third.", "Second.", "First."):
+        seat.undo_button.click()
+        assert seat.form.draft.text == text
+    for _ in range(3):
+        seat.redo_button.click()
+    assert seat.result == played and seat.form.draft == Draft() and seat.redo_button.disabled
+
+
+def test_a_reply_that_was_undone_and_sent_again_is_not_left_for_redo():
+    seat = you_are_the_model(WEATHER_TASK, weather_world)
+    reply_in(seat, tool="get_weather", args='{"city": "Pune"}')
+    seat.undo_button.click()
+    seat.send_button.click()
+    assert len(seat.game.replies) == 1 and seat.redo_button.disabled
 
 
 def test_calls_are_added_and_removed_one_by_one():
@@ -331,12 +361,14 @@ def test_bad_json_keeps_what_was_typed_and_cannot_be_sent():
     assert seat.game.replies == () and "Not JSON" not in seat.error_box.value and seat.error_box.value
 
 
-def test_begin_again_empties_a_game_of_one_turn():
+def test_begin_again_brings_the_reply_of_one_turn_back_into_the_form():
     seat = you_are_the_model(WEATHER_TASK, weather_world, turns=1)
     reply_in(seat, tool="get_weather", args='{"city": "Pune"}')
     assert seat.undo_button.description == "Begin again" and seat.form.text.disabled
     seat.undo_button.click()
-    assert seat.game.replies == () and seat.form.draft == Draft() and not seat.form.text.disabled
+    assert seat.game.replies == () and not seat.form.text.disabled
+    assert seat.form.draft == Draft("", (("get_weather", {"city": "Pune"}),))
+    assert "is undone, and back in the form" in seat._say.value
 
 
 def test_a_world_that_breaks_is_shown_as_a_sentence_and_the_game_stays():

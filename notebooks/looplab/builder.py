@@ -118,21 +118,24 @@ class ScriptBuilder(Bench):
 
     def __init__(self, replies: Sequence[ModelReply]) -> None:
         self._replies = tuple(replies)
+        self._removed: list[tuple[int, tuple[ModelReply, ...]]] = []  # with the place of the first
         self._say, self._messages = view.area("", "say"), view.area("", "messages")
         self.limits = Limits(self._run)
         self.form = ReplyForm(weather_world()[0].specs(), stop_reasons=True)
         self.add_button = view.button("Add reply", "add-reply", self.add, "ll-main")
         self.clear_button = view.button("Remove all", "clear", self.clear)
-        self.script_box = ScriptBox("Show the script")
+        self.back_button = view.button("Put back", "put-back", self.put_back)
+        self.script_box = ScriptBox()
         self._rows = widgets.VBox()
         self._rows.add_class("ll-replies")
-        buttons = view.controls(self.add_button, self.clear_button, self.script_box.button)
+        buttons = view.controls(self.add_button, self.clear_button, self.script_box.button, self.back_button)
         title, next_title = (view.area(f'<p class="ll-head ll-flush">{view.mark("assistant")} {text}</p>')
                              for text in ("The script", "The next reply"))
         left = view.column("ll-seat-a", self._messages)
         right = view.column("ll-seat-b", title, self._rows, next_title, self.form, buttons)
         super().__init__(self.limits, self._say, view.columns(left, right), self.script_box, hook="builder")
         self.form.on_change = self._allow_add
+        self._allow_add()
         self._run()
 
     @property
@@ -150,7 +153,8 @@ class ScriptBuilder(Bench):
         """Append the reply in the form to the script, and run it."""
         if self.form.draft == Draft():  # the second click of a double click
             return
-        first_id = 1 + max((int(c.id[1:]) for reply in self._replies for c in reply.tool_calls), default=0)
+        known = [*self._replies, *(reply for _, replies in self._removed for reply in replies)]
+        first_id = 1 + max((int(c.id[1:]) for reply in known for c in reply.tool_calls), default=0)
         self._replies = (*self._replies, self.form.draft.reply(first_id))
         self.form.fill(Draft())
         self._run()
@@ -159,21 +163,32 @@ class ScriptBuilder(Bench):
     @guarded
     def remove(self, i: int) -> None:
         """Take a reply out of the script, and run what is left."""
-        self._replies = self._replies[:i] + self._replies[i + 1 :]
-        self._run()
-        self.form.text.focus()
+        self._take(i, i + 1)
 
     @guarded
     def clear(self, _: Any = None) -> None:
         """Take all replies out of the script."""
-        self._replies = ()
-        self._run()
-        self.form.text.focus()
+        self._take(0, len(self._replies))
+
+    def _take(self, start: int, stop: int) -> None:
+        if taken := self._replies[start:stop]:
+            self._removed.append((start, taken))
+            self._replies = self._replies[:start] + self._replies[stop:]
+            self._run()
+            self.form.text.focus()
+
+    @guarded
+    def put_back(self, _: Any = None) -> None:
+        """Put what was removed last back in its place, and run the script."""
+        if self._removed:
+            place, replies = self._removed.pop()
+            self._replies = self._replies[:place] + replies + self._replies[place:]
+            self._run()
 
     @guarded
     def _run(self, change: Any = None) -> None:
         self.performance = perform(self.script)
-        self.clear_button.disabled = not self._replies
+        view.switch_off([(self.clear_button, not self._replies), (self.back_button, not self._removed)])
         self._say.value, self._messages.value = performance_html(self.performance)
         self.script_box.write(self.code)
         self._rows.children = [self._row(i, reply) for i, reply in enumerate(self._replies)] or [

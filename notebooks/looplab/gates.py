@@ -10,9 +10,9 @@ import ipywidgets as widgets
 from agentloop import ToolCall, weather_world
 from looplab import view
 from looplab.checklist import Check, checks_html, checks_table
-from looplab.reply_form import Draft, fields_note, sample_args, tool_field
+from looplab.reply_form import Draft, fields_note, mark_invalid_fields, sample_args, tool_field
 from looplab.signatures import tool_lines, tools_html
-from looplab.view import Bench, Block, call_text, guarded
+from looplab.view import AS_TYPED, Bench, Block, call_text, guarded
 
 GATES = ["The name: is the tool registered?", "The arguments: do they fit its schema?",
          "The run: does the function return JSON?"]
@@ -81,6 +81,12 @@ def tried_html(tried: Tried) -> str:
     return view.sentence(f"{who} {did} {said}{view.escape(rest)}")
 
 
+def untried_html(tried: Tried) -> str:
+    """Return the sentence while the fields hold another call than the one that was executed last."""
+    said = view.code(view.cut(call_text(tried.call), 60))
+    return view.sentence(f"{view.word('Not run yet.', 'muted')} The gates and the observation are those of {said}.")
+
+
 def gates_html(tried: Tried) -> str:
     """Return the gates, and under them the observation as the model gets it."""
     message = view.message_row({"role": "tool", "tool_call_id": "c1", "content": tried.observation})
@@ -97,11 +103,12 @@ class CallBench(Bench):
         self._specs = {spec["name"]: spec for spec in specs}
         presets = {name: made for name, made in PRESETS.items() if set(self._specs) == {"get_weather", "c_to_f"}}
         self._presets = presets or {"runs": (specs[0]["name"], sample_args(specs[0]))}
-        self.preset = view.choices("Try", list(self._presets), "preset", "runs")
+        self.preset = view.choices("Try", [*self._presets, AS_TYPED], "preset", "runs")
         self.tool = tool_field(self._specs)
         self.args = view.field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
         self.run_button = view.button("Run the call", "run", self.run, "ll-main")
-        self._say, self._note, self._gates = view.area("", "say"), view.area("", "note"), view.area("", "gates")
+        self._say, self._gates = view.area("", "say"), view.area("", "gates")
+        self._note = view.area("", "note", "ll-live")
         fields = widgets.HBox([self.tool, self.args])
         fields.add_class("ll-pairrow")
         tools = view.area(tools_html(specs), "specs")
@@ -119,7 +126,8 @@ class CallBench(Bench):
         """Execute the call in the fields."""
         if begun := self._draft.begun_call():
             self.tried = try_call(self._registry, *begun)
-            self._say.value, self._gates.value = tried_html(self.tried), gates_html(self.tried)
+            self._gates.value = gates_html(self.tried)
+            self._show()
 
     @property
     def _draft(self) -> Draft:
@@ -127,19 +135,30 @@ class CallBench(Bench):
 
     @guarded
     def _take_preset(self, change: Any = None) -> None:
-        if self.preset.value:
+        if texts := self._presets.get(self.preset.value):
             self._filling = True  # the two fields change one after the other
-            self.tool.value, self.args.value = self._presets[self.preset.value]
+            self.tool.value, self.args.value = texts
             self._filling = False
-            self.run()
+            if self.preset.value == AS_TYPED:
+                self._show()
+            else:
+                self.run()
 
     @guarded
     def _typed(self, change: Any) -> None:
-        draft = self._draft
         if not self._filling:
-            self.preset.value = None
+            self._presets[AS_TYPED] = (self.tool.value, self.args.value)
+            self.preset.value = AS_TYPED
+            self._show()
+
+    def _show(self) -> None:
+        draft = self._draft
+        begun = draft.begun_call() if draft.is_ready else None
+        was_tried = begun == (self.tried.call.name, self.tried.call.args)
+        self._say.value = tried_html(self.tried) if was_tried else untried_html(self.tried)
+        mark_invalid_fields(draft, self.tool, self.args)
         self._note.value = fields_note(draft)
-        self.run_button.disabled = not draft.is_ready or not draft.begun_call()
+        self.run_button.disabled = not begun
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
 
     def twin(self) -> list[Block]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from looplab.view import field
+from looplab.view import area, field
 
 
 class Limits(widgets.HBox):
@@ -39,10 +39,10 @@ class Limits(widgets.HBox):
 def limit_row(name: str, value: int, low: int, high: int, step: int) -> tuple[widgets.BoundedIntText, widgets.HBox]:
     """Return a field for a limit, and the row that holds it and a slider for the same number."""
     hook = name.replace("_", "-")
-    slider = widgets.IntSlider(value, low, high, step, readout=False, continuous_update=False)
+    slider = widgets.IntSlider(value, low, high, step, readout=False, continuous_update=False, tooltip="")
     number = field(widgets.BoundedIntText(value, min=low, max=high, step=step, description=name), f"{hook}-number")
     widgets.link((slider, "value"), (number, "value"))
-    row = widgets.HBox([slider, number])
+    row = widgets.HBox([slider, number, area(f'<span class="ll-muted">{low:,} to {high:,}</span>')])
     slider.add_class(f"t-{hook}")
     row.add_class("ll-limit")
     return number, row

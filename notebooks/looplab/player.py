@@ -314,7 +314,7 @@ class Player(Bench):
         }
         self.jumps = {kind: self._jump_button(kind, text) for kind, text in
                       (("assistant", "model call"), ("tool", "tool call"), ("error", "error"), ("exit", "exit"))}
-        self.slider = widgets.IntSlider(1, 1, len(self), description="Frame", readout=False)
+        self.slider = widgets.IntSlider(1, 1, len(self), description="Frame", readout=False, tooltip="")
         self.slider.observe(lambda change: self._slid(change["new"]), "value")
         self.position, self.sentence, self.code, self.values = area(), area(), area(), area()
         self.list, self.meter = area(), area()

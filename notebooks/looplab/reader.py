@@ -11,7 +11,7 @@ import ipywidgets as widgets
 from agentloop import Json
 from looplab import view
 from looplab.evidence import Finding, check_evidence, evidence_rows, exactly, source_words, turn_of
-from looplab.view import Bench, Block, code, escape, guarded, plural
+from looplab.view import AS_TYPED, Bench, Block, code, escape, guarded, plural
 
 HEAD = ["claim", "kind", "comes from"]
 OWN = "the agent's"
@@ -90,7 +90,7 @@ class TranscriptReader(Bench):
 
     def __init__(self, messages: list[Json], others: Mapping[str, str]) -> None:
         self._messages, self._texts = messages, {OWN: messages[-1]["content"], **others}
-        self.choice = view.choices("Conclusion", list(self._texts), "choice", OWN)
+        self.choice = view.choices("Conclusion", [*self._texts, AS_TYPED], "choice", OWN)
         typed = widgets.Textarea(self._texts[OWN], description="The conclusion, yours to change", rows=5)
         self.text = view.field(typed, "text")
         self.buttons = {
@@ -110,13 +110,13 @@ class TranscriptReader(Bench):
 
     @guarded
     def _choose(self, change: Any = None) -> None:
-        if self.choice.value:
-            self.text.value = self._texts[self.choice.value]
+        self.text.value = self._texts.get(self.choice.value, self.text.value)
 
     @guarded
     def _typed(self, change: Any = None) -> None:
-        known = [name for name, text in self._texts.items() if text == self.text.value]
-        self.choice.value = known[0] if known else None
+        if self.text.value not in self._texts.values():
+            self._texts[AS_TYPED] = self.text.value
+        self.choice.value = next(name for name, text in self._texts.items() if text == self.text.value)
         self.findings = check_evidence(self._messages, self.text.value)
         unproven = [i for i, finding in enumerate(self.findings) if not finding.proven]
         self._show(unproven[0] if unproven else 0)

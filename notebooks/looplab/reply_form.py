@@ -11,7 +11,8 @@ import ipywidgets as widgets
 from agentloop import Json, ModelReply, ToolCall
 from looplab.typed import NotJson, read_json, trouble
 from looplab.view import (
-    area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, plural, word,
+    area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, mark_invalid, plural,
+    word,
 )
 
 SAMPLES = {"string": "…", "integer": 0, "number": 0, "boolean": True}
@@ -115,14 +116,15 @@ class ReplyForm(widgets.VBox):
         self._specs = {spec["name"]: spec for spec in specs}
         self.on_change: Callable[[], Any] = lambda: None
         self._calls: list[tuple[str, Any]] = []
-        self.text = field(widgets.Textarea(description="Text", rows=2), "text")
+        self.text = field(widgets.Textarea(description="Text", rows=2), "text", "ll-grows")
         self.tool = tool_field(self._specs)
         self.args = field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
         self.stop = choices("Stop reason", STOP_REASONS.items(), "stop-reason", "")
         self.add = button("Add call", "add-call", self._add)
-        self._note, self._forecast = area("", "note"), area("", "forecast")
+        self._note, self._forecast = area("", "note", "ll-live"), area("", "forecast", "ll-live")
         self._rows = widgets.VBox()
         self._rows.add_class("ll-calls")
+        self._rows.add_class("ll-live")
         fields = widgets.HBox([self.tool, self.args, controls(self.add)])
         fields.add_class("ll-pairrow")
         calls_label = area('<p class="ll-label">Calls in this reply</p>')
@@ -163,6 +165,7 @@ class ReplyForm(widgets.VBox):
     def _changed(self, change: Any = None) -> None:
         draft, closed = self.draft, self.text.disabled
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
+        mark_invalid_fields(draft, self.tool, self.args)
         self._note.value = fields_note(draft)
         self._forecast.value = f'<p class="ll-preview">{"No reply is due." if closed else forecast(draft)}</p>'
         self.add.disabled = closed or not draft.is_ready or not draft.begun_call()
@@ -200,6 +203,17 @@ def removable_row(content: str, hook: str, tooltip: str, remove: Callable[[], An
     return row
 
 
+def mark_invalid_fields(draft: Draft, tool: Any, args: Any) -> None:
+    """Mark the field of a call that cannot be read yet: its arguments, or else its tool."""
+    wrong = None
+    try:
+        draft.begun_call()
+    except ValueError as problem:
+        wrong = tool if isinstance(problem, NoTool) else args
+    for widget in (tool, args):
+        mark_invalid(widget, widget is wrong)
+
+
 def tool_field(names: Iterable[str]) -> widgets.Combobox:
     """Return a field for the name of a tool, which offers those there are and takes any other."""
     return field(widgets.Combobox(description="Tool", options=list(names), placeholder="any name"), "tool")
@@ -208,7 +222,7 @@ def tool_field(names: Iterable[str]) -> widgets.Combobox:
 class ScriptBox(widgets.VBox):
     """A button that shows and hides code in a field, from which it can be copied."""
 
-    def __init__(self, text: str = "Save as script") -> None:
+    def __init__(self, text: str = "Show the script") -> None:
         self._text = text
         self.button = button(text, "script", self._toggle)
         copied = widgets.Textarea(description="The script, to copy into a cell")

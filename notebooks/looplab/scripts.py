@@ -74,12 +74,12 @@ def write_script(replies: Iterable[ModelReply], task: str = WEATHER_TASK, max_st
     """
     lines = [line for reply in replies for line in reply_code(reply)]
     writers = ("asks", "call", "final", "ModelReply", "ToolCall")
-    names = {"ScriptedModel", "run_agent"} | {name for name in writers if f"{name}(" in "".join(lines)}
+    names = {"ScriptedModel"} | {name for name in writers if f"{name}(" in "".join(lines)}
     setting = world_code(world, names)
     limits = f"max_steps={max_steps}, token_budget={token_budget}"
-    code = [f"from agentloop import {', '.join(sorted(names))}", *setting, ""]
+    code = ["import agentloop", f"from agentloop import {', '.join(sorted(names))}", *setting, ""]
     code += ["model = ScriptedModel([", *(f"    {line}" for line in lines), "])"]
-    code += [f"result = run_agent({task!r}, model, registry, {limits})"]
+    code += [f"result = agentloop.run_agent({task!r}, model, registry, {limits})"]
     code += [f"assert result.status == {status!r}"] * bool(status)
     return "\n".join(code) + "\n"
 

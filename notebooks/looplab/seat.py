@@ -149,6 +149,12 @@ def say_html(position: Position) -> str:
     return view.sentence(f"{flag}{view.word(words, role)} {view.escape(rest)}")
 
 
+def undone_html(in_form: bool) -> str:
+    """Return the sentence after a reply was undone, which is in the form again or not."""
+    said = "back in the form: change it, or send it again" if in_form else "kept for Redo: the form holds another"
+    return view.sentence(f"{view.word('You are the model.', 'assistant')} Your last reply is undone, and {said}.")
+
+
 def given_html(position: Position) -> str:
     """Return the messages that the model is given, with those that are new lit, and the exit at the end."""
     messages, over = position.result.messages, position.over
@@ -177,15 +183,18 @@ class SeatBench(Bench):
     def __init__(self, game: Game) -> None:
         self.position = play_on(game)
         self._one_turn = game.turns == 1
+        self._undone: list[Draft] = []
         self._say, self._given, self._behind = view.area("", "say"), view.area("", "given"), view.area("", "behind")
         self.form = ReplyForm(self.position.specs, stop_reasons=not self._one_turn)
         self.send_button = view.button("Send reply", "send", self.send, "ll-main")
         self.undo_button = view.button("Begin again" if self._one_turn else "Undo last reply", "undo", self.undo)
+        self.redo_button = view.button("Redo", "redo", self.redo)
+        self.redo_button.layout.display = "none" if self._one_turn else ""
         self.script_box = ScriptBox()
         self.switch = view.switch("Show what the harness knows", "harness")
         self.switch.observe(self._show, names="value")
         self.form.on_change = self._allow_send
-        buttons = view.controls(self.send_button, self.undo_button, self.script_box.button)
+        buttons = view.controls(self.send_button, self.undo_button, self.redo_button, self.script_box.button)
         title = view.area(f'<p class="ll-head ll-flush">{view.mark("assistant")} Your reply</p>')
         reply = view.column("ll-seat-b", title, self.form, buttons, self.switch, self._behind)
         given = view.column("ll-seat-a", self._given, view.area(tools_html(self.position.specs, "and"), "specs"))
@@ -210,31 +219,47 @@ class SeatBench(Bench):
     @guarded
     def send(self, _: Any = None) -> None:
         """Give the reply in the form to the loop."""
-        if not self.position.waits or self.form.draft == Draft():  # the second click of a double click
-            return
-        reply = self.form.draft.reply(count_calls(self.game.replies) + 1)
+        if self.position.waits and self.form.draft != Draft():  # empty at the second click of a double click
+            self._reply(self.form.draft)
+
+    @guarded
+    def redo(self, _: Any = None) -> None:
+        """Give the reply that was undone last to the loop, as it was."""
+        if self.position.waits and self._undone:
+            self._reply(self._undone[-1])
+
+    def _reply(self, draft: Draft) -> None:
+        reply = draft.reply(count_calls(self.game.replies) + 1)
         self.position = play_on(replace(self.game, replies=(*self.game.replies, reply)))
-        self.form.fill(Draft())
+        if self.form.draft == draft:
+            self.form.fill(Draft())
+        if self._undone[-1:] == [draft]:
+            self._undone.pop()
         self._show()
-        (self.form.text if self.position.waits else self.undo_button).focus()
+        (self.form.text if self.position.waits else self.switch).focus()  # a second Enter does nothing there
 
     @guarded
     def undo(self, _: Any = None) -> None:
-        """Take the last reply back into the form, where nothing else is being written; or begin again."""
+        """Take the last reply back into the form, unless something else is being written there; Redo has it too."""
         if not self.game.replies:
             return
         *kept, last = self.game.replies
-        self.position = play_on(replace(self.game, replies=() if self._one_turn else tuple(kept)))
-        if not self._one_turn and self.form.draft == Draft():
-            self.form.fill(draft_of(last))
+        self.position = play_on(replace(self.game, replies=tuple(kept)))
+        is_free = self.form.draft in (Draft(), *self._undone[-1:])
+        self._undone.append(draft_of(last))
+        if is_free:
+            self.form.fill(self._undone[-1])
         self._show()
+        self._say.value = undone_html(is_free)
         self.form.text.focus()
 
     @guarded
     def _show(self, change: Any = None) -> None:
         position = self.position
         self.form.enable(position.waits)
-        self.undo_button.disabled = self.script_box.button.disabled = not self.game.replies
+        has_replied = bool(self.game.replies)
+        view.switch_off([(self.undo_button, not has_replied), (self.script_box.button, not has_replied),
+                         (self.redo_button, not position.waits or not self._undone)])
         self.script_box.write(self.script)
         self._say.value, self._given.value = say_html(position), given_html(position)
         self._behind.value = harness_html(position) if self.switch.value else ""

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from agentloop import to_json
-from looplab.view import escape, mark, word
+from looplab.view import mark, with_code, word
 
 CLOSERS = {"{": "}", "[": "]"}
 
@@ -36,7 +36,9 @@ def what_is_wrong(text: str, position: int | None = None) -> str:
     bare, missing, in_text = outline(text)
     end = bare.rstrip()
     if not end:
-        return "nothing is typed. No arguments are written `{}`."
+        return "nothing is typed. An object without members is written `{}`."
+    if position and is_whole(text[:position]):
+        return f"it is whole before character {position + 1}, and nothing may follow."
     if in_text:
         return 'a `"` is missing at the end of a text.'
     if "'" in bare:
@@ -58,6 +60,15 @@ def what_is_wrong(text: str, position: int | None = None) -> str:
     return f"it cannot be read from character {position + 1} on."
 
 
+def is_whole(text: str) -> bool:
+    """Return whether a text is JSON."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def outline(text: str) -> tuple[str, list[str], bool]:
     """Return `text` with its strings emptied, the closing brackets it lacks, and whether it ends inside a string."""
     bare, missing, in_text, escaped = "", [], False, False
@@ -76,5 +87,4 @@ def outline(text: str) -> tuple[str, list[str], bool]:
 
 def trouble(words: str, sentence: str) -> str:
     """Return a line of HTML under a field that says what is wrong with what was typed."""
-    shown = re.sub("`([^`]*)`", r"<code>\1</code>", escape(sentence))
-    return f'<p class="ll-note ll-bad">{mark("error")} {word(words, "error")} {shown}</p>'
+    return f'<p class="ll-note ll-bad">{mark("error")} {word(words, "error")} {with_code(sentence)}</p>'

@@ -13,7 +13,7 @@ from agentloop import SchemaError, check_schema, validate_args
 from looplab import view
 from looplab.checklist import Check, checks_html, checks_table
 from looplab.typed import NotJson, read_json, trouble
-from looplab.view import Bench, Block, Code, guarded
+from looplab.view import AS_TYPED, Bench, Block, Code, guarded
 
 PROPERTIES = {"city": {"type": "string"}, "celsius": {"type": "number"}, "days": {"type": "integer"}}
 TAGS = {"city": {"type": "string"}, "tags": {"type": "array"}}
@@ -144,11 +144,12 @@ class ValidatorBench(Bench):
     """Schema and arguments in two fields, and the checks beside them; `judgement` is what they say now."""
 
     def __init__(self) -> None:
-        self.preset = view.choices("Try", list(PRESETS), "preset", "fits")
+        self._texts = {name: (schema_text(properties), args) for name, (properties, args) in PRESETS.items()}
+        self.preset = view.choices("Try", [*PRESETS, AS_TYPED], "preset", "fits")
         self.schema = view.field(widgets.Textarea(description="Schema, as JSON", rows=9), "schema", "ll-json")
         self.args = view.field(widgets.Textarea(description="Arguments, as JSON", rows=2), "args", "ll-json")
         self._say, self._checks = view.area("", "say"), view.area("", "checks")
-        self._schema_note, self._args_note = view.area("", "schema-note"), view.area("", "args-note")
+        self._schema_note, self._args_note = (view.area("", f"{name}-note", "ll-live") for name in ("schema", "args"))
         left = view.column("ll-seat-b", self.schema, self._schema_note, self.args, self._args_note)
         right = view.column("ll-seat-a", self._checks)
         super().__init__(self.preset, self._say, view.columns(left, right), hook="validator")
@@ -160,10 +161,9 @@ class ValidatorBench(Bench):
 
     @guarded
     def _take_preset(self, change: Any = None) -> None:
-        if self.preset.value:
-            properties, args = PRESETS[self.preset.value]
+        if texts := self._texts.get(self.preset.value):
             self._filling = True  # the two fields change one after the other
-            self.schema.value, self.args.value = schema_text(properties), args
+            self.schema.value, self.args.value = texts
             self._filling = False
             self._show()
 
@@ -172,12 +172,15 @@ class ValidatorBench(Bench):
         if self._filling:
             return
         typed = (self.schema.value, self.args.value)
-        names = {(schema_text(properties), args): name for name, (properties, args) in PRESETS.items()}
-        self.preset.value = names.get(typed)
+        if typed not in self._texts.values():
+            self._texts[AS_TYPED] = typed
+        self.preset.value = next(name for name, texts in self._texts.items() if texts == typed)
         self.judgement = judge_texts(*typed)
         self._say.value = verdict_html(self.judgement)
         self._checks.value = f'<p class="ll-head">The checks, in their order</p>{checks_html(self.judgement.checks)}'
-        self._schema_note.value, self._args_note.value = map(json_note, typed)
+        for field, text, note in zip((self.schema, self.args), typed, (self._schema_note, self._args_note)):
+            view.mark_invalid(field, "ll-bad" in json_note(text))
+            note.value = json_note(text)
 
     def twin(self) -> list[Block]:
         """Return the two texts, the verdict and the checks."""

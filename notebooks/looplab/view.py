@@ -30,6 +30,7 @@ SHAPES = {
             ' stroke-linejoin="round"/>',
 }
 PAINT = {"fill": 'fill="currentColor"', "line": 'fill="none" stroke="currentColor"'}
+AS_TYPED = "as typed"  # among examples to choose from: what the reader wrote
 MAX_SQUARES = 12  # more steps than these are told in words only
 
 
@@ -137,9 +138,19 @@ def code(text: Any, role: str = "") -> str:
     return f'<code class="ll-{escape(role)}">{escape(text)}</code>' if role else f"<code>{escape(text)}</code>"
 
 
+def with_code(text: Any) -> str:
+    """Return text with what stands between backticks in the code font."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+
+
 def sentence(content: str) -> str:
     """Return the sentence of a view: HTML that says what has just happened, in a place two lines high."""
     return f'<p class="ll-say" role="status">{content}</p>'
+
+
+def mark_invalid(field: Any, is_invalid: bool) -> None:
+    """Tell a screen reader whether what a field holds can be read; before its note, after which keys.js looks."""
+    (field.add_class if is_invalid else field.remove_class)("ll-invalid")
 
 
 def note(text: Any, bad: bool = False) -> str:
@@ -293,7 +304,7 @@ def _block_html(block: Block) -> str:
     if isinstance(block, Code):
         return f"<pre>{escape(block)}</pre>"
     if isinstance(block, str):
-        return f"<p>{escape(block)}</p>"
+        return f"<p>{with_code(block)}</p>"
     if isinstance(block[0], str):
         return f"<ol>{''.join(f'<li>{escape(item)}</li>' for item in block)}</ol>"
     return table(block)
@@ -334,7 +345,7 @@ def area(content: str = "", hook: str = "", *classes: str) -> widgets.HTML:
 
 def button(text: str, hook: str, on_click: Callable[[Any], Any], *classes: str, tooltip: str = "") -> widgets.Button:
     """Return a button; on_click is called with it."""
-    made: widgets.Button = _named(widgets.Button(description=text, tooltip=tooltip or None), hook, classes)
+    made: widgets.Button = _named(widgets.Button(description=text, tooltip=tooltip), hook, classes)
     made.on_click(on_click)
     return made
 
@@ -382,6 +393,7 @@ def switch_off(states: Iterable[tuple[Any, bool]]) -> None:
 
 
 def _named(widget: Any, hook: str, classes: Iterable[str]) -> Any:
+    widget.tooltip = widget.tooltip or ""  # of None, ipywidgets makes the word null
     for name in [f"t-{hook}"] * bool(hook) + [c for c in classes if c]:
         widget.add_class(name)
     return widget

@@ -50,7 +50,7 @@ def test_a_click_on_what_takes_no_focus_leaves_the_keys_to_the_widget(notebook):
     page.mouse.down()
     page.mouse.move(words["x"] + 200, words["y"] + 13)
     page.mouse.up()
-    assert page.evaluate("getSelection().toString()").startswith("The registry")
+    assert page.evaluate("getSelection().toString()").startswith("Not run yet.")
 
 
 def test_escape_leads_from_every_field_to_the_cell(notebook):
@@ -61,3 +61,48 @@ def test_escape_leads_from_every_field_to_the_cell(notebook):
     for number in range(fields.count()):
         fields.nth(number).press("Escape")
         assert page.evaluate("document.activeElement.matches('.jp-Cell')"), fields.nth(number).inner_html()
+
+
+def test_after_a_press_the_sentence_is_in_view_where_the_columns_are_stacked(notebook):
+    page = notebook("from looplab import you_are_the_model\nyou_are_the_model()", width=960, height=800)
+    page.locator(".t-text textarea").fill("I look.")
+    page.locator(".t-tool input").fill("get_weather")
+    page.locator(".t-args input").fill('{"city": "Pune"}')
+    page.locator(".t-send:enabled").press("Enter")
+    page.wait_for_function("""() => {
+        const view = document.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect();
+        return ['.ll-say', '.ll-new', '.t-text'].map(part => document.querySelector('.t-seat ' + part))
+            .every(part => part?.getBoundingClientRect().top >= view.top - 1
+                && part.getBoundingClientRect().bottom <= view.bottom);
+    }""")
+
+
+NAMES = """[...document.querySelectorAll('.ll-view [role="radiogroup"], .ll-view [role="slider"]')]
+    .map(part => part.role + ' ' + part.ariaLabel)"""
+WRONG = "[...document.querySelectorAll('[aria-invalid=\"true\"]')].map(part => part.closest('.t-args') !== null)"
+
+
+def test_what_a_screen_reader_is_told(notebook):
+    page = notebook(EXITS, CALL)
+    assert page.evaluate(NAMES) == ["radiogroup A model that", "slider max_steps", "slider token_budget",
+                                    "radiogroup Try"]
+    assert page.evaluate(WRONG) == []
+    page.locator(".t-args input").fill("{")
+    page.wait_for_selector(".t-note[aria-live='polite'] .ll-bad")
+    assert page.evaluate(WRONG) == [True]
+    assert page.locator(".ll-view [title='null']:visible").count() == 0
+
+
+TOP = "document.querySelector('.jp-WindowedPanel-outer').scrollTop"
+
+
+def test_keys_in_a_widget_do_not_scroll_the_notebook_and_lists_still_scroll(notebook):
+    page = notebook(PLAYER, EXITS, height=600)
+    page.locator(".t-player .ll-lines").focus()
+    page.evaluate(f"{TOP} = 200")
+    for part in (".t-player .ll-msgs", ".t-player .noUi-handle", ".t-first", ".t-exits input >> nth=0"):
+        page.locator(part).focus()
+        before = page.evaluate(TOP)
+        for key in ("PageDown", "End", "Space", "PageUp", "Home", "ArrowDown", "ArrowUp"):
+            page.keyboard.press(key)
+        assert page.evaluate(f"new Promise(done => setTimeout(() => done({TOP}), 200))") == before, part

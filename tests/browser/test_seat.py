@@ -143,7 +143,7 @@ def test_what_was_played_is_code_in_a_field_that_runs_in_the_next_cell(notebook)
     assert "asks(call('c1', 'get_weather', city='Pune'), text='First.')," in code
     page.evaluate("jupyterapp.shell.currentWidget.content.activeCellIndex = 1")
     page.evaluate("jupyterapp.commands.execute('notebook:run-cell')")
-    page.wait_for_function("document.body.textContent.includes(\"your_turn ['ScriptedModel', 'asks', 'call'\")")
+    page.wait_for_function("document.body.textContent.includes(\"your_turn ['agentloop', 'ScriptedModel', 'asks'\")")
 
 
 def test_nothing_of_the_seat_moves_when_a_reply_is_sent(notebook):
@@ -162,7 +162,12 @@ def test_one_turn_ends_in_a_sentence_and_begins_again(notebook):
     tab_to(page, "text")
     reply(page, tool="get_weather", args='{"city": "Atlantis"}')
     assert say(page).startswith("That was one turn. Your call ran and failed")
-    page.wait_for_function("document.activeElement.closest('.t-undo')")
+    page.wait_for_function("document.activeElement.closest('.t-harness')")
+    page.keyboard.press("Enter")  # a second press harms nothing
+    tab_to(page, "undo")
+    assert page.locator(".t-seat .ll-m").count() == 4
     page.keyboard.press("Enter")
     page.wait_for_function("document.querySelectorAll('.t-seat .ll-m').length === 2")
     page.wait_for_function("document.activeElement.closest('.t-text')")
+    assert say(page).endswith("back in the form: change it, or send it again.")
+    assert page.locator(".t-remove-1").count() == 1
