@@ -34,10 +34,6 @@
         view = target.closest('.ll-view');
         used = target;
         place = view ? controlsOf(view).indexOf(target) : -1;
-<<<<<<< HEAD
-    });
-
-=======
         if (pressed) requestAnimationFrame(showWhatCame);
     });
 
@@ -58,7 +54,6 @@
         pressed.sentence?.scrollIntoView({block: 'nearest'});
     };
 
->>>>>>> da00720 (Nothing typed in a bench is lost without a way back: as typed, Redo, Put back; a press keeps its sentence in view; groups, sliders and notes are named for a screen reader; 00, 01, 03 and 04 say what the controls do)
     /* A control that is switched off or replaced leaves the focus to the nearest one of its row, or of its view, and
        where there is none, to the view itself: not to the page, where the next key would be the notebook's. */
     const keepFocus = () => {
@@ -73,12 +68,8 @@
     };
 
     /* What ipywidgets leaves without: radio buttons of one name, among which arrow keys choose and at which Tab stops
-<<<<<<< HEAD
-       once; their row as a group; and the names of rows and of sliders, for a screen reader. */
-=======
        once; their row as a group; the names of rows and of sliders, what is to be told, and
        which fields are wrong, for a screen reader; and a script that is there to be copied. */
->>>>>>> da00720 (Nothing typed in a bench is lost without a way back: as typed, Redo, Put back; a press keeps its sentence in view; groups, sliders and notes are named for a screen reader; 00, 01, 03 and 04 say what the controls do)
     let rows = 0;
     const giveNames = () => {
         for (const view of body.querySelectorAll('.ll-view')) view.tabIndex = -1; /* a click anywhere in it stays in it */
@@ -92,13 +83,6 @@
             const place = handle.closest('.ll-limit') ?? handle.closest('.widget-slider');
             handle.ariaLabel = [...place.querySelectorAll('.widget-label')].map(label => label.textContent).join('');
         }
-<<<<<<< HEAD
-    };
-
-    new MutationObserver(changes => {
-        if (changes.some(({type}) => type === 'childList')) giveNames();
-        keepFocus();
-=======
         for (const news of body.querySelectorAll('.ll-live')) news.ariaLive = 'polite';
         for (const field of body.querySelectorAll('.ll-field input, .ll-field textarea'))
             field.ariaInvalid = String(field.closest('.ll-invalid') !== null);
@@ -113,6 +97,5 @@
         if (!sentence) return;
         pressed.sentence = sentence;
         requestAnimationFrame(showWhatCame);
->>>>>>> da00720 (Nothing typed in a bench is lost without a way back: as typed, Redo, Put back; a press keeps its sentence in view; groups, sliders and notes are named for a screen reader; 00, 01, 03 and 04 say what the controls do)
     }).observe(body, {subtree: true, childList: true, attributeFilter: ['disabled', 'style']});
 })(document.body);
