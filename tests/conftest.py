@@ -17,6 +17,14 @@ from side_by_side import pytest_runtestloop as pytest_runtestloop  # a hook
 
 STAGES = {1: "messages", 2: "validator", 3: "registry", 4: "loop", 5: "exits"}
 PROJECT_FILE = Path(__file__).parent.parent / "agentloop.py"
+SPELLINGS = {  # what the name of a test cannot say
+    "ascii": "ASCII", "json": "JSON", "give none": "give None", "of none false or zero": "of None, False or zero",
+    "Call with": "`call` with", "Call writes": "`call` writes", "empty args": "empty `args`", "and args": "and `args`",
+    "Asks writes": "`asks` writes", "Final writes": "`final` writes", "called max steps": "called `max_steps`",
+    "Specs of": "`specs` of", "Specs lists name description": "`specs` lists name, description",
+    "the specs of": "the `specs` of", "out of execute": "out of `execute`", "an id a name": "an id, a name",
+    "status answer steps tokens": "status, answer, steps, tokens", "model 2 then 4 then": "model 2, then 4, then",
+}
 requirements = pytest.StashKey[list[dict[str, Any]]]()
 
 
@@ -50,7 +58,10 @@ def stage_of(item: pytest.Item) -> int:
 
 def sentence_of(item: pytest.Item) -> str:
     """Return the requirement that a test proves: test_a_bool_is_never_a_number → A bool is never a number."""
-    return item.name.removeprefix("test_").replace("_", " ").capitalize()
+    sentence = item.name.removeprefix("test_").replace("_", " ").capitalize()
+    for plain, spelt in SPELLINGS.items():
+        sentence = sentence.replace(plain, spelt)
+    return sentence
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from spec.candidate import Trial
+from spec.play import Play
 
 from looplab import judging
 from looplab.judging import Verdict, judge, main
@@ -75,6 +79,30 @@ def test_the_table_says_the_same_as_the_text(faulty: Verdict) -> None:
     for _, _, sentence in faulty.rows:
         assert sentence in html and sentence in repr(faulty)
     assert "<pre>tried:" in html and "style" not in html and "class=" not in html
+
+
+def test_a_call_in_a_message_that_is_no_dict_is_told_in_three_lines() -> None:
+    made = SimpleNamespace(messages=[{"role": "assistant", "tool_calls": [SimpleNamespace(id="c1")]}])
+    run = Play(Trial("run_agent(...)", made, None), [], [], [])
+    run.holds({"role": "assistant"})
+    with pytest.raises(pytest.fail.Exception) as failed:
+        run.holds({"role": "assistant", "tool_calls": [{"id": "c1"}]})
+    assert str(failed.value).splitlines() == [
+        "tried:     run_agent(...)", "expected:  message 1, tool_calls[0]: a plain dict with id, name, args",
+        "came back: tool_calls[0] is a SimpleNamespace"]
+
+
+def test_a_requirement_is_spelt_with_commas_and_exact_names(faulty: Verdict) -> None:
+    sentences = {sentence for _, _, sentence in faulty.rows}
+    assert {"A result of None, False or zero is a result too", "`asks` writes a reply with its calls in order",
+            "A result keeps letters that are not ASCII", "Success is the result as JSON"} <= sentences
+    assert not [one for one in sentences if re.search(r"\b(json|ascii|give none|empty args)\b", one)]
+
+
+def test_what_each_failure_was_told_is_kept_with_its_stage(faulty: Verdict) -> None:
+    failed = [(stage, sentence) for stage, outcome, sentence in faulty.rows if outcome == "does not hold"]
+    assert list(faulty.told) == failed and len({stage for stage, _ in failed}) > 1
+    assert [failed[0][1], faulty.told[failed[0]]] == faulty.first
 
 
 def test_two_verdicts_on_one_file_are_the_same(mine: Path, faulty: Verdict) -> None:

@@ -17,6 +17,9 @@ from looplab.cases import attempt
 from looplab.follow_ups import OBJECT, ask, attempt_load, attempt_unheard, observed, script, tools
 
 
+MANY = 33  # calls of one reply: a pool that is not told how many takes at most 32
+
+
 @dataclass(frozen=True)
 class AlsoAsked:
     """A remark on one part or change: what it is about, what is asked, where it is practised, and the try."""
@@ -112,6 +115,14 @@ def takes_another_order_for_another_call(mine: Any) -> bool:
     return bool(mine.run_agent("Look.", script(mine, *replies, "Done."), registry, max_repeats=3).status == "done")
 
 
+def runs_only_some_at_the_same_time(mine: Any) -> bool:
+    together = threading.Barrier(MANY, timeout=0.5)
+    registry = tools(mine, meet=lambda x: together.wait() >= 0)
+    reply = ask(mine, *((f"c{i}", "meet", {"x": str(i)}) for i in range(MANY)))
+    result = mine.run_agent("Meet.", script(mine, reply, "Done."), registry, token_budget=10**6)
+    return set(observed(result).values()) != {"true"}
+
+
 def sends_a_call_without_its_result(mine: Any) -> bool:
     shown: list[Any] = []
 
@@ -160,6 +171,9 @@ ALSO_ASKED = {
     "repeated calls": (
         AlsoAsked("the order of arguments", "The same arguments in another order count as another call. What do you "
                   "compare?", 7, takes_another_order_for_another_call),),
+    "parallel calls": (
+        AlsoAsked("how many calls run at once", f"A reply has {MANY} calls, and some wait until others are over. What "
+                  "sets that limit: you, or your pool's default?", 13, runs_only_some_at_the_same_time),),
     "resume": (
         AlsoAsked("calls without a result", "The list ends with a call that has no result, and you send it as it is. "
                   "Did that call run?", 8, sends_a_call_without_its_result),),

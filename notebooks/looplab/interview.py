@@ -363,7 +363,7 @@ def kept(folder: Path) -> Interview | None:
         return None
     state = read_state(folder / STATE)
     try:
-        found = Interview(**{name: state[name] for name in KEPT if name in state}, folder=folder, kept=state)
+        found = Interview(**{name: state[name] for name in KEPT if name in state}, folder=folder, kept=deepcopy(state))
         found.clock = Clock(found.minutes, used=float(state["used"]))
         if not is_whole(found):
             raise ValueError
@@ -455,7 +455,8 @@ def what_is_new(before: tuple[dict[str, bool], list[str]], now: tuple[dict[str, 
         said = [f"{words}: {first_few(found)}" for words, found in (
             ("what holds now", gained), ("what does not hold any more", lost)) if found]
         return f"Since the last run, {'; '.join(said)}."
-    same = bool(then) and not all(holds.values()) and first != first_then
+    failing, failing_then = ({one for one in found if not found[one]} for found in (holds, then))
+    same = failing and failing == failing_then and first != first_then
     return "Since the last run the same checks fail, the first with another result." if same else ""
 
 
@@ -481,18 +482,36 @@ def words_for(interview: Interview, part: Part, outcomes: list[tuple[str, bool]]
     if held == len(outcomes):
         return f"All the checks hold. {part.all_holds}"
     first = next(sentence for sentence, holds in outcomes if not holds)
-    compared = compared_field(interview.verdict, first)
-    words = next((words for about in (compared, first.lower()) for key, words in part.words.items() if key in about),
-                 part.some_holds)
+    came_back = what_came_back(interview, part, first)
+    words = about_exception(came_back) or next(
+        (words for about in (compared_field(came_back), first.lower()) for key, words in part.words.items()
+         if key in about), part.some_holds)
     failing = len(outcomes) - held
     lead = "This one does not hold yet" if failing == 1 else f"{failing} do not hold yet; the first is"
     return f"{lead}: “{first.rstrip('.')}.” {words}"
 
 
-def compared_field(verdict: Verdict | None, sentence: str) -> str:
-    """Return the field of the result that was not as expected, if this is the requirement that is told in full."""
-    told = verdict.first if verdict else []
-    found = re.search(r"^expected:  (\w+) = ", told[1], re.MULTILINE) if told and as_part(told[0]) == sentence else None
+def what_came_back(interview: Interview, part: Part, sentence: str) -> str:
+    """Return what the checks told of a requirement that does not hold."""
+    if not part.stage:
+        return next(f"came back: {one.came_back}" for one in interview.change if one.sentence == sentence)
+    told = interview.verdict.told if interview.verdict else {}
+    return next((message for (stage, about), message in told.items()
+                 if stage.startswith(str(part.stage)) and as_part(about) == sentence), "")
+
+
+def about_exception(told: str) -> str:
+    """Ask about an exception of the file, got out or caught, where the checks wanted none; "" if there was none."""
+    found = re.search(r"^came back: (?:it raised|`ERROR: \w+ failed:) (\w+)", told, re.MULTILINE)
+    if not found or re.search(r"^expected:  (an exception|`ERROR: \w+ failed)", told, re.MULTILINE):
+        return ""
+    line = re.search(r"\(line (\d+)\)$", told)
+    return f"It raised {found[1]}{f' in line {line[1]}' if line else ''}: what came in, and what did you expect there?"
+
+
+def compared_field(told: str) -> str:
+    """Return the field of the result that was not as expected, or "" if it is not a field that was compared."""
+    found = re.search(r"^expected:  (\w+) = ", told, re.MULTILINE)
     return found[1] if found else ""
 
 
@@ -571,7 +590,7 @@ def report(interview: Interview) -> list[Block]:
     elif broken:
         one = broken[0]
         told = f"tried:     {one.tried}\nexpected:  {one.sentence}\ncame back: {one.came_back}"
-        blocks += [f"The first that does not hold: {one.sentence}", Code(told)]
+        blocks += ["The first of the change that does not hold:", Code(told)]
     if interview.also_asked:
         blocks += ["No check is about this. I tried it on your file all the same, and would ask:",
                    [f"{part.title}: {asked.asks}" for part, asked in interview.also_asked]]

@@ -20,7 +20,6 @@ from looplab.interview_questions import QUESTIONS
 from looplab.view import Block, Code, plural, twin_html
 
 PAGE = "my_interview_result"
-WEAK = 2  # a mark weighs as much as two checks that fail
 
 
 # --- What to practise next -----------------------------------------------------------------------------------
@@ -51,41 +50,44 @@ def notebook_named(number: int) -> Notebook | None:
 
 @dataclass
 class Reasons:
-    """Why to practise with a notebook, and how large the trouble is."""
+    """Why to practise with a notebook, and how large the trouble is: in runs of the checks, then in checks."""
 
-    trouble: int = 0
+    runs: int = 0
+    checks: int = 0
     said: list[str] = field(default_factory=list)
 
 
-def reasons(interview: Interview) -> Iterator[tuple[int, int, str]]:
+def reasons(interview: Interview) -> Iterator[tuple[int, int, int, str]]:
     """Yield the numbers of notebooks to practise with, each with the size of the trouble and the reason.
 
-    The size of a part's trouble is the number of its checks that fail, of those that failed at any run, and of the runs
-    in which one did. What follows from a fault in a part before it does not count.
+    The size of a part's trouble is first the number of runs in which one of its checks failed, and one more if one
+    still does; then the number of those checks, because one fault may fail several. What follows from a fault in a
+    part before it does not count. A weak mark is one run.
     """
     own, said = own_failures(interview), remarks(interview)
     for remark in said:
         part, runs = remark.part, interview.failed_runs.get(remark.part.name, 0)
         failed = interview.failed.get(part.name, [])
-        trouble = len(own[part.name]) + len(failed) + runs
+        size = runs + bool(own[part.name]), len({*own[part.name], *failed})
         if remark.held < remark.of or not remark.of:
             before = "" if own[part.name] or not remark.of else ", perhaps because of a part before it"
-            yield part.notebook, trouble, f"{part.title}: {remark.held} of {remark.of} hold{before}"
+            yield part.notebook, *size, f"{part.title}: {remark.held} of {remark.of} hold{before}"
         elif runs:
-            yield part.notebook, trouble, (f"{part.title}: held after {plural(runs + 1, 'run')} of the checks; "
-                                           f"{plural(len(failed), 'check')} failed on the way")
+            yield part.notebook, *size, (f"{part.title}: held after {plural(runs + 1, 'run')} of the checks; "
+                                         f"{plural(len(failed), 'check')} failed on the way")
     for criterion in interview.rubric:
         if interview.ticks.get(criterion.name) == "weak":
             again = ", so answer the questions once more, aloud" if criterion.name == "Aloud" else ""
-            yield home(interview, criterion), WEAK, f"{criterion.name}: you ticked weak{again}"
+            yield home(interview, criterion), 1, 0, f"{criterion.name}: you ticked weak{again}"
     for number, part in enumerate(interview.parts[len(said):], len(said) + 1):
         found = "asked for, and not checked" if number <= interview.released else "not reached"
-        yield part.notebook, 0, f"{part.title}: {found}"
-    for q in QUESTIONS:
-        if interview.aloud.get(q.question) == "weak":
-            yield q.notebook, 0, f"weak aloud: “{q.question}”"
-    for part, asked in interview.also_asked:
-        yield asked.notebook, 0, f"{part.title}: {asked.about}"
+        yield part.notebook, 0, 0, f"{part.title}: {found}"
+    weak = [q for q in QUESTIONS if interview.aloud.get(q.question) == "weak"]
+    for number in dict.fromkeys(q.notebook for q in weak):
+        yield number, 0, 0, f"weak aloud: {first_few([f'“{q.question}”' for q in weak if q.notebook == number])}"
+    for title, number in dict.fromkeys((part.title, asked.notebook) for part, asked in interview.also_asked):
+        about = [asked.about for part, asked in interview.also_asked if (part.title, asked.notebook) == (title, number)]
+        yield number, 0, 0, f"{title}: {', '.join(about)}"
 
 
 def practice(interview: Interview) -> list[tuple[Notebook, str]]:
@@ -97,14 +99,15 @@ def practice(interview: Interview) -> list[tuple[Notebook, str]]:
     if interview.verdict is None or not interview.verdict.rows or interview.not_usable:
         return []
     why: dict[int, Reasons] = {}
-    for number, trouble, reason in reasons(interview):
+    for number, runs, checks, reason in reasons(interview):
         found = why.setdefault(number, Reasons())
-        found.trouble += trouble
+        found.runs += runs
+        found.checks += checks
         found.said.append(reason)
     if not why and not still_open(interview):
-        why[18] = Reasons(0, ["nothing was weak: find the bugs of others"])
-    order = sorted(why, key=lambda number: -why[number].trouble)
-    return [(notebook, first_few(why[number].said)) for number in order if (notebook := notebook_named(number))]
+        why[18] = Reasons(said=["nothing was weak: find the bugs of others"])
+    order = sorted(why, key=lambda number: (why[number].runs, why[number].checks), reverse=True)
+    return [(notebook, "; ".join(why[number].said)) for number in order if (notebook := notebook_named(number))]
 
 
 def in_an_hour(notebooks: list[Notebook]) -> int:
@@ -180,15 +183,19 @@ def summary(interview: Interview) -> str:
 
 
 def how_it_went(interview: Interview) -> list[Block]:
-    """Return the minutes, the change, the report, what failed at any run, and what was ticked."""
+    """Return the minutes, the change, the report, what failed at any run, and what was ticked.
+
+    What is new since the run before belongs to the room alone.
+    """
     blocks: list[Block] = []
     if interview.began and interview.clock.used:
         blocks.append(minutes_of_parts(interview))
     if interview.released and not interview.parts[interview.released - 1].stage:
         blocks += [f"The change that was asked for: {interview.follow_up.asks}", Code(interview.follow_up.code)]
-    blocks += report(interview)
+    blocks += [block for block in report(interview) if block != interview.since]
     if failed := ever_failed(interview):
-        blocks += ["What failed when the checks ran, and is not the consequence of another fault:", failed]
+        blocks += ["What failed when the checks ran, without what follows from a fault in a part before it; several "
+                   "checks may fail for one fault:", failed]
     ticked = [[c.name, mark, example(c, mark)] for c in interview.rubric if (mark := interview.ticks.get(c.name))]
     if ticked:
         blocks += ["What you ticked:", [["part", "mark", "like this"], *ticked]]
@@ -201,7 +208,7 @@ def how_it_went(interview: Interview) -> list[Block]:
 
 def example(criterion: Criterion, mark: str) -> str:
     """Return the example of a mark, and behind fine what strong would be."""
-    strong = f" Strong would be: {criterion.strong}" if mark == "fine" else ""
+    strong = f" Strong: {criterion.strong[0].lower()}{criterion.strong[1:]}" if mark == "fine" else ""
     return f"{getattr(criterion, mark)}{strong}"
 
 

@@ -115,9 +115,11 @@ class RoomBench(Bench):
         """Release the next part."""
         interview = self.interview
         part, count = interview.release(), len(interview.parts)
+        paused = "" if interview.clock.runs else (
+            f" The clock does not run: press {self.buttons['start'].description}.")
         last = " It is the last one: then comes the rubric, below." if interview.released == count else ""
         self._show(f"Part {interview.released} of {count}, {part.title.lower()}: about "
-                   f"{part.minutes[interview.length]} minutes.{last}")
+                   f"{part.minutes[interview.length]} minutes.{last}{paused}")
 
     @guarded
     def run_checks(self, _: Any = None) -> None:
@@ -366,7 +368,8 @@ class QuestionBench(Bench):
     """One question at a time: answer it aloud, then look at ours, then tick how it went."""
 
     def __init__(self, room: RoomBench) -> None:
-        self._room, self._order, self.place, self.shown = room, room.interview.questions, 0, 0
+        self._room = room
+        self._begin_with_what_is_open()
         self._say, self._answer = view.area("", "question"), view.area("", "answer")
         self._count = view.area("", "count")
         self.tick = tick_buttons("How was it?", "tick")
@@ -413,6 +416,12 @@ class QuestionBench(Bench):
         for other in self._room.others:
             other.refresh()
 
+    def _begin_with_what_is_open(self) -> None:
+        interview = self._room.interview
+        self._order, self.shown = interview.questions, 0
+        self.place = next((place for place, i in enumerate(self._order)
+                           if QUESTIONS[i].question not in interview.aloud), 0)
+
     def _begin(self) -> None:
         self._room.interview.begin_aloud()
         self._room.keep()
@@ -435,9 +444,9 @@ class QuestionBench(Bench):
         self._count.value = view.note(f"Question {self.place + 1} of {len(QUESTIONS)}; {ticked} ticked.")
 
     def refresh(self) -> None:
-        """Ask in the order of the interview's seed."""
+        """Ask in the order of the interview's seed, from the first that is not ticked."""
         if self._order != self._room.interview.questions:
-            self._order, self.place, self.shown = self._room.interview.questions, 0, 0
+            self._begin_with_what_is_open()
         self._show()
 
     def twin(self) -> list[Block]:

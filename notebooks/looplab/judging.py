@@ -29,13 +29,15 @@ WORDS = {"passed": "holds", "failed": "does not hold", "skipped": "not tried"}
 class Verdict:
     """What the suite says of a file: one sentence, a row for each requirement, and the first that does not hold.
 
-    `not_loaded` says why there is no module to judge, or is empty. A verdict shows itself, in a notebook as a table.
+    `not_loaded` says why there is no module to judge, or is empty. `told` holds the message of each requirement that
+    does not hold, by its stage and sentence. A verdict shows itself, in a notebook as a table.
     """
 
     said: str
     rows: list[list[str]] = field(default_factory=list)
     first: list[str] = field(default_factory=list)
     not_loaded: str = ""
+    told: dict[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -120,10 +122,11 @@ def verdict_of(name: str, stage: int, report: Json) -> Verdict:
     requirements = report["requirements"]
     rows = [[f"{r['stage']} {STAGES[r['stage']]}", WORDS[r["outcome"]], r["sentence"]] for r in requirements]
     held = [r["outcome"] for r in requirements].count("passed")
-    failed = next((r for r in requirements if r["outcome"] == "failed"), None)
-    first = [failed["sentence"], failed["message"]] if failed else []
+    told = {(stage, sentence): r["message"] for (stage, _, sentence), r in zip(rows, requirements)
+            if r["outcome"] == "failed"}
+    first = next(([sentence, message] for (_, sentence), message in told.items()), [])
     said = f"{name}, {stages_up_to(stage)}: {held} of {len(rows)} requirements hold."
-    return Verdict(said, rows, first, why_not_loaded(first[1]) if first else "")
+    return Verdict(said, rows, first, why_not_loaded(first[1]) if first else "", told)
 
 
 def why_not_loaded(message: str) -> str:

@@ -94,6 +94,10 @@ class Play:
         """Expect messages with at least these keys and values."""
         messages = self.messages
         for number, (message, parts) in enumerate(zip(messages, expected), 1):
+            calls = message.get("tool_calls") if "tool_calls" in parts else []
+            for place, made in enumerate(calls if isinstance(calls, list) else []):
+                wanted = f"message {number}, tool_calls[{place}]: a plain dict with id, name, args"
+                self.trial.expect(isinstance(made, dict), wanted, f"tool_calls[{place}] is a {type(made).__name__}")
             self.trial.expect(fits(message, parts), f"message {number} holds {parts}", show(message))
         missing = expected[len(messages) :]
         which = f", of which message {len(messages) + 1} holds {missing[0]}" if missing else ""
