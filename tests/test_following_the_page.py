@@ -34,10 +34,11 @@ from support import takes, tool
 
 from agentloop import (
     WEATHER_TASK,
+    Json,
+    ToolRegistry,
     anthropic_model,
     asks,
     call,
-    final,
     json_text_model,
     openai_model,
     run_agent,
@@ -232,10 +233,20 @@ def test_each_program_that_the_provider_prints_runs_when_it_is_pasted(
 
 def test_a_script_of_ones_own_is_served_by_the_lines_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("anthropic")
-    registry = tool(lambda word: len(word), takes(word="string"), name="count")
-    script = [asks(call("c1", "count", word="tree")), final("Four.")]
-    exec(code_of("on-this-machine"), {"script": script, "task": "How long is tree?", "registry": registry})
-    assert capsys.readouterr().out == "Four.\n"
+    exec(code_of("on-this-machine"), {})
+    assert capsys.readouterr().out == "POST /v1/messages 200\n" * 2 + "It has 4 letters.\n"
+
+
+def test_several_calls_in_json_text_are_refused_and_none_is_left_out() -> None:
+    openai = pytest.importorskip("openai")
+    script = [asks(call("c1", "ping"), call("c2", "ping"))]
+    with serving(Provider(by_turn(script))) as url, openai.OpenAI(
+            base_url=f"{url}/v1", api_key=KEY, max_retries=0) as client:
+        def complete(messages: list[Json]) -> str:
+            return str(client.chat.completions.create(model="any", messages=messages).choices[0].message.content)
+
+        with pytest.raises(openai.BadRequestError, match="JSON text makes one call in a reply; the script's makes 2"):
+            run_agent("Ping twice.", json_text_model(complete), ToolRegistry())
 
 
 def test_a_task_of_ones_own_against_the_weather_script_is_told_of_an_unknown_tool(url: str) -> None:

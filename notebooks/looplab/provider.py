@@ -369,10 +369,12 @@ def cut_off(reply: ModelReply, body: Json) -> ModelReply:
     return reply if whole else ModelReply(text, calls, stop_reason="truncated")
 
 
-def as_json_text(reply: ModelReply) -> str:
-    """Write a reply as a model does that was asked for JSON text; of several calls it can make one."""
+def as_json_text(reply: ModelReply) -> str | Refusal:
+    """Write a reply as a model does that was asked for JSON text; several calls it cannot make."""
     if not reply.tool_calls:
         return json.dumps({"final": reply.content})
+    if len(reply.tool_calls) > 1:
+        return Refusal(400, f"JSON text makes one call in a reply; the script's makes {len(reply.tool_calls)}")
     call = reply.tool_calls[0]
     return f"{reply.content}\n{json.dumps({'tool': call.name, 'args': call.args})}".strip()
 
@@ -466,10 +468,10 @@ class Provider:
         self.requests.append(body)
         refusal = refuse(wire, path, headers, body)
         answer = refusal or self.answer(body)
-        if isinstance(answer, Refusal):
-            return answer.status, wire.error(replace(answer, message=answer.message or SAID.get(answer.status, "no")))
         if isinstance(answer, ModelReply) and JSON_RULES in json_text_of(body):
             answer = as_json_text(answer)
+        if isinstance(answer, Refusal):
+            return answer.status, wire.error(replace(answer, message=answer.message or SAID.get(answer.status, "no")))
         if isinstance(answer, str):
             answer = ModelReply(answer)
         return 200, wire.reply(cut_off(answer, body), body) if isinstance(answer, ModelReply) else answer
