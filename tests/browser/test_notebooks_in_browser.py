@@ -37,7 +37,7 @@ FOCUS = """name => {
     const part = controls.get(name);
     part.focus();
     if (part.role === 'region') part.scrollTop = -1e6; /* to its top, also where a list begins at its end */
-    return {isWhole: part.role === 'region' && part.scrollHeight <= part.clientHeight,
+    return {isWhole: part.readOnly || part.role === 'region' && part.scrollHeight <= part.clientHeight,
         isAtEnd: part.role === 'slider' ? part.ariaValueNow === part.ariaValueMax
             : part.localName === 'select' && part.selectedIndex === part.length - 1};
 }"""
