@@ -12,15 +12,15 @@
         if (event.target.closest('.ll-view, summary') && !isChord) event.stopPropagation();
     });
 
-    /* Escape gives the focus back to the cell, and no key scrolls the notebook; on its way down, for ipywidgets stops
-       the keys of text fields on their way up. */
+    /* Escape gives the focus back to the cell, and no key scrolls the notebook, unless what has the focus takes it.
+       Both are seen to on the key's way down, for ipywidgets stops the keys of text fields on their way up. */
     body.addEventListener('keydown', event => {
-        const {key, target} = event, place = target.closest('.ll-view, summary');
-        if (!place) return;
-        if (key === 'Escape') {
+        const {key, target} = event;
+        if (key === 'Escape' && target.closest('.ll-view, summary')) {
             event.stopPropagation();
-            place.closest('.jp-Cell')?.focus();
+            target.closest('.jp-Cell')?.focus();
         }
+        if (!target.closest('.ll-view') || event.ctrlKey || event.altKey || event.metaKey) return;
         const takers = key === ' ' ? 'button, summary, a, input, textarea, select'
             : /^(Page|Home|End)/.test(key) ? 'input:not([type="radio"], [type="checkbox"]), textarea, select, [role="slider"]'
             : key.startsWith('Arrow') ? 'input, textarea, select, [role="slider"]' : '*';
@@ -68,8 +68,8 @@
     };
 
     /* What ipywidgets leaves without: radio buttons of one name, among which arrow keys choose and at which Tab stops
-       once; their row as a group; the names of rows and of sliders, what is to be told, and
-       which fields are wrong, for a screen reader; and a script that is there to be copied. */
+       once; for a screen reader, the names of rows and of sliders, what is to be told, and which fields are wrong;
+       and a script that can only be copied. */
     let rows = 0;
     const giveNames = () => {
         for (const view of body.querySelectorAll('.ll-view')) view.tabIndex = -1; /* a click anywhere in it stays in it */
