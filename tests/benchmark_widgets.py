@@ -92,7 +92,7 @@ def measure_keys() -> None:
     """Time key presses in the browser: half of them Back from the end, half Next."""
     with tempfile.TemporaryDirectory() as home, jupyterlab(Path(home)) as lab, browser() as chromium:
         for messages in (10, 300):
-            desk = Desk(lab, chromium)
+            desk = Desk(lab, chromium, [])
             page = desk.open(CELL.format(steps=(messages - 2) // 2))
             page.click(".t-last")
             page.wait_for_selector(".ll-end")
