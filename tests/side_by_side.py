@@ -1,6 +1,6 @@
-"""Run the notebooks in a second process beside the other tests: together they take half as long.
+"""Run the tests in three processes side by side: one begins with the notebooks, and each takes the next file left.
 
-The second process then goes on with the tests' files from the last one backwards, until the two meet.
+That is one more than two cores need, for a process that waits for a notebook's kernel leaves its core free.
 """
 
 from __future__ import annotations
@@ -14,24 +14,30 @@ import signal
 import sys
 import tempfile
 from collections.abc import Generator, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 Items = Iterable[pytest.Item]
+SLOW = ["interview", "clinic", "spec_suite", "plots", "exercises", "judging", "building", "async", "side_by_side"]
 
 
 def groups_of(items: Items) -> list[list[pytest.Item]]:
-    """Return tests in groups: those of a file, and those of the folder whose tests share a browser."""
+    """Return tests in groups: those of a file, and those of the folder whose tests share a browser.
+
+    What takes long comes first, so that the processes end at about the same time.
+    """
     def group(item: pytest.Item) -> Path:
         return item.path.parent if item.path.parent.name == "browser" else item.path
 
-    return [list(tests) for _, tests in itertools.groupby(items, group)]
+    groups = [list(tests) for _, tests in itertools.groupby(items, group)]
+    return sorted(groups, key=lambda tests: group(tests[0]).stem.removeprefix("test_") not in SLOW)
 
 
 def claimed(groups: Iterable[list[pytest.Item]], folder: Path) -> Iterator[pytest.Item]:
-    """Yield the tests of each group that the other process has not claimed yet; a file in the folder is a claim."""
+    """Yield the tests of each group that no other process has claimed yet; a file in the folder is a claim."""
     for group in groups:
         try:
             (folder / hashlib.sha256(group[0].nodeid.encode()).hexdigest()).touch(exist_ok=False)
@@ -82,30 +88,37 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
         return None
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        path = folder / "reports.jsonl"
-        path.touch()
-        sys.stdout.flush()
-        child = os.fork()
-        if not child:
-            try:
-                run_quietly(config, path)
-                run(session, itertools.chain(notebooks, claimed(reversed(others), folder)))
-            finally:
-                os._exit(0)
+        shares = [itertools.chain(notebooks, claimed(others, folder)), claimed(others, folder)]
+        children = [start(session, share, folder / f"reports-{n}.jsonl") for n, share in enumerate(shares)]
         try:
             here = run(session, claimed(others, folder))
-            os.waitpid(child, 0)
+            for child in children:
+                os.waitpid(child, 0)
         except BaseException:
-            os.kill(child, signal.SIGINT)
+            for child in children:
+                with suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGINT)
             raise
         ended = {item.nodeid for item in here}
-        for report in read_reports(path, config):
+        for report in itertools.chain(*(read_reports(path, config) for path in sorted(folder.glob("reports-*")))):
             ended |= {report.nodeid} if report.when == "teardown" else set()
             config.hook.pytest_runtest_logstart(nodeid=report.nodeid, location=report.location)
             config.hook.pytest_runtest_logreport(report=report)
         if not session.shouldstop and (lost := [item.nodeid for item in session.items if item.nodeid not in ended]):
-            pytest.exit(f"the second process ended before {lost[0]}", returncode=1)
+            pytest.exit(f"another process ended before {lost[0]}", returncode=1)
     return True
+
+
+def start(session: pytest.Session, items: Items, path: Path) -> int:
+    """Run tests in a new process, which writes its reports to a file; return its id."""
+    sys.stdout.flush()
+    if child := os.fork():
+        return child
+    try:
+        run_quietly(session.config, path)
+        run(session, items)
+    finally:
+        os._exit(0)
 
 
 def run(session: pytest.Session, items: Items) -> list[pytest.Item]:

@@ -1,4 +1,4 @@
-"""The notebooks run in a second process beside the other tests, and whatever becomes of them is told."""
+"""The tests run in processes side by side, and whatever becomes of them in any is told."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SKIPS = "import pytest\n\npytest.skip('not here')\n"
 
 
 def run_beside(folder: Path, hooks: str, *options: str) -> tuple[int, str]:
-    """Run the tests of a folder in two processes; return the exit code of pytest and what it printed.
+    """Run the tests of a folder in several processes; return the exit code of pytest and what it printed.
 
     Of the plugins that are installed it loads those in `options`.
     """
@@ -82,7 +82,7 @@ def test_an_output_that_is_not_the_stored_one_fails_the_run(tmp_path):
     assert "FAILED differs.ipynb::Cell 0" in printed
 
 
-def test_each_test_runs_once_in_one_of_two_processes(tmp_path):
+def test_each_test_runs_once_in_one_of_the_processes(tmp_path):
     names = [f"a{i}" for i in range(20)]
     for name in names:
         (tmp_path / f"test_{name}.py").write_text(NOTES_ITS_PROCESS.format(name), encoding="utf-8")
@@ -91,20 +91,20 @@ def test_each_test_runs_once_in_one_of_two_processes(tmp_path):
     assert code == 0 and "22 passed" in printed
     ran = [(tmp_path / f"{name}.txt").read_text(encoding="utf-8").split() for name in [*names, "one", "two"]]
     assert {len(pids) for pids in ran} == {1}
-    assert len({pid for pids in ran for pid in pids}) == 2
+    assert len({pid for pids in ran for pid in pids}) > 1
 
 
-def test_a_failure_in_the_second_process_fails_the_run(tmp_path):
+def test_a_failure_in_another_process_fails_the_run(tmp_path):
     code, printed = run_python_beside(tmp_path, "assert 1 + 1 == 3\n")
     assert code == 1 and "1 failed, 1 passed" in printed and "FAILED two.ipynb::two" in printed
 
 
-def test_a_skip_in_the_second_process_is_told_with_its_reason(tmp_path):
+def test_a_skip_in_another_process_is_told_with_its_reason(tmp_path):
     code, printed = run_python_beside(tmp_path, SKIPS, "-rs", "--junitxml=report.xml")
     assert code == 0 and "1 passed, 1 skipped" in printed and "not here" in printed
     assert "not here" in (tmp_path / "report.xml").read_text(encoding="utf-8")
 
 
-def test_a_second_process_that_dies_fails_the_run(tmp_path):
+def test_another_process_that_dies_fails_the_run(tmp_path):
     code, printed = run_python_beside(tmp_path, DIES)
-    assert code == 1 and "the second process ended before two.ipynb::two" in printed
+    assert code == 1 and "another process ended before two.ipynb::two" in printed
