@@ -109,6 +109,12 @@ def code_cells(notebook):
             yield source
 
 
+def test_no_file_holds_the_marks_of_a_merge():
+    written = [*PYTHON_FILES, *NOTEBOOKS, *(ROOT / "notebooks/looplab").glob("*.[cj]s*"), *ROOT.glob("*.md")]
+    marks = re.compile(r"^ *\"?(<{7}|>{7}) ", re.MULTILINE)
+    assert [path.name for path in written if marks.search(path.read_text(encoding="utf-8"))] == []
+
+
 @pytest.mark.parametrize("path", PYTHON_FILES + NOTEBOOKS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_file_is_opened_with_an_encoding_that_is_named(path):
     sources = code_cells(path) if path.suffix == ".ipynb" else [path.read_text(encoding="utf-8")]
