@@ -78,7 +78,6 @@ def change_of(fault: Fault) -> str:
 
 
 @functools.cache
-@functools.cache
 def plot_of(fault: Fault) -> plots.Plot:
     """Draw the tokens of a case's run, step by step."""
     scene = scene_of(fault)
