@@ -187,8 +187,7 @@ class ProjectView(Bench):
 
     def _show(self, place: int) -> None:
         self.place = min(max(place, 1), max(len(self.frames), 1))
-        view.switch_off((button, self.place <= 1 if name in ("First", "Back") else self.place >= len(self.frames))
-                        for name, button in self.buttons.items())
+        view.switch_ends(self.buttons, self.place <= 1, self.place >= len(self.frames))
         self._position.value = f'<span class="ll-position">{min(place, len(self.frames))} / {len(self.frames)}</span>'
         if not self.frames:
             self._say.value, self._diff.value, self._side.value = view.sentence("The model was not asked yet."), "", ""

@@ -271,8 +271,7 @@ class Interview:
             self.not_saved = f"{FILE} is as it was at the last check. If you wrote more, {SAVE_FIRST}."
 
     def remember_failed(self) -> None:
-        """Keep which checks of each part failed; a part that is not there, or of which a name is missing, is not begun.
-        """
+        """Keep which checks of each part failed; one that lacks all, or a name that it must have, is not begun."""
         own = own_failures(self)
         for remark in remarks(self) if self.judged else []:
             name, failing = remark.part.name, own[remark.part.name]

@@ -232,13 +232,11 @@ class RoomBench(Bench):
         interview, released = self.interview, self.interview.released
         self.keep()
         self._show_clock()
-        for button in self.buttons.values():
-            button.disabled = False
+        is_off = {"next": released == len(interview.parts), "again": not interview.begun}
+        view.switch_off((button, is_off.get(name, False)) for name, button in self.buttons.items())
         self.buttons["start"].description = (
             "Pause the clock" if interview.clock.runs else "Go on" if interview.clock.used else "Start the clock")
         self.buttons["next"].description = "Next part" if released else "First part"
-        self.buttons["next"].disabled = released == len(interview.parts)
-        self.buttons["again"].disabled = not interview.begun
         self.buttons["sure"].layout.display = None if ask else "none"
         self.buttons["aside"].layout.display = None if ask and interview.has_file else "none"
         self._speak(said)
@@ -429,7 +427,7 @@ class QuestionBench(Bench):
 
     def _show(self) -> None:
         q = self.question
-        self.buttons["back"].disabled, self.buttons["more"].disabled = not self.place, self.shown == 3
+        view.switch_off([(self.buttons["back"], not self.place), (self.buttons["more"], self.shown == 3)])
         self._say.value = view.sentence(f"<b>{escape(q.topic.capitalize())}.</b> {escape(q.question)}")
         lines = [q.answer, f"Then: {q.then}", q.reply][: self.shown]
         self._answer.value = "".join(f'<p class="ll-answer">{escape(line)}</p>' for line in lines)

@@ -22,7 +22,8 @@ from agentloop import run_agent
 from looplab import narrator
 from looplab.recorder import Recording, record
 from looplab.view import (Bench, Block, area, button, column, columns, controls, cut, escape, guarded, kind_of,
-                          message_list, message_text, meter, meter_text, plural, sentence, specs_html, switch_off)
+                          message_list, message_text, meter, meter_text, plural, sentence, specs_html, switch_ends,
+                          switch_off)
 
 WHOLE, PAGE, SHARED = 30, 25, 5  # rows of code shown whole; else rows of a page, and rows it shares with the next
 WIDTH = 71  # characters in a row of code
@@ -388,8 +389,7 @@ class Player(Bench):
         if not 0 <= frame < len(self):
             raise IndexError(f"there is no frame {frame}; this run has frames 0 to {len(self) - 1}")
         self.state = state = state_at(self.recording, frame)
-        end = {"first": 0, "back": 0}  # where a button leads nowhere; the others do not at the last frame
-        switch_off((button, frame == end.get(name, len(self) - 1)) for name, button in self.buttons.items())
+        switch_ends(self.buttons, frame == 0, frame == len(self) - 1)
         switch_off((jump, next_stop(self.stops[kind], frame) is None) for kind, jump in self.jumps.items())
         self.slider.value = frame + 1
         self.position.value = f'<span class="ll-position">{frame + 1:,} / {len(self):,}</span>'

@@ -257,8 +257,7 @@ class EventTimeline(Bench):
 
     def _show(self, number: int) -> None:
         self.number = min(max(number, 1), len(self.events))
-        view.switch_off((button, self.number == (1 if name in ("First", "Back") else len(self.events)))
-                        for name, button in self.buttons.items())
+        view.switch_ends(self.buttons, self.number == 1, self.number == len(self.events))
         self._position.value = f'<span class="ll-position">{self.number} / {len(self.events)}</span>'
         who, role, rest = event_words(self.events, self.number)
         self._say.value = view.sentence(f"{view.word(who, role)}{escape(rest)}")

@@ -10,7 +10,7 @@ import functools
 import html
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +390,11 @@ def switch_off(states: Iterable[tuple[Any, bool]]) -> None:
     """Disable each control or enable it; the enabled come first, so that one can take the focus of a disabled one."""
     for control, is_off in sorted(states, key=lambda state: state[1]):
         control.disabled = is_off
+
+
+def switch_ends(buttons: Mapping[str, Any], is_first: bool, is_last: bool) -> None:
+    """Disable the buttons of a walk that lead nowhere: First and Back at its first place, the others at its last."""
+    switch_off((button, is_first if name.lower() in ("first", "back") else is_last) for name, button in buttons.items())
 
 
 def _named(widget: Any, hook: str, classes: Iterable[str]) -> Any:

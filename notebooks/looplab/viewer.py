@@ -141,8 +141,7 @@ class TraceViewer(Bench):
 
     def _show(self, step: int) -> None:
         self.step = min(max(step, 1), max(len(self.steps), 1))
-        view.switch_off((button, self.step <= 1 if name in ("First", "Back") else self.step >= len(self.steps))
-                        for name, button in self.buttons.items())
+        view.switch_ends(self.buttons, self.step <= 1, self.step >= len(self.steps))
         self._position.value = f'<span class="ll-position">{self.step if self.steps else 0} / {len(self.steps)}</span>'
         messages, is_last = self.trace.messages, self.step >= len(self.steps)
         if not self.steps:

@@ -349,8 +349,7 @@ class WireViewer(Bench):
     def _show(self, change: Any = None) -> None:
         name, at = self.provider.value, self._order.index(self.chosen)
         wired = self._wires[name]
-        for label, button in self.buttons.items():
-            button.disabled = at == 0 if label in ("First", "Back") else at == len(self._order) - 1
+        view.switch_ends(self.buttons, at == 0, at == len(self._order) - 1)
         self._position.value = f'<span class="ll-position">{at + 1} / {len(self._order)}</span>'
         self._say.value = words_html(wire_words(self._messages, wired, name, self.chosen))
         ours = rows_html(wired.ours, self._messages, self.chosen, "our list")
