@@ -1366,7 +1366,7 @@ def not_a_reply(response: Any, part: str) -> ValueError:
 def tokens_of(response: Any, *names: str) -> int:
     """Return the sum of some numbers in a response's usage, without those that are missing or no whole numbers."""
     numbers = [getattr(getattr(response, "usage", None), name, None) for name in names]
-    return sum(number for number in numbers if isinstance(number, int))
+    return sum(number for number in numbers if type(number) is int)
 
 
 def from_anthropic(response: Any) -> ModelReply:
