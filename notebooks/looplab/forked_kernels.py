@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import multiprocessing.context
 import os
+import shutil
 import sys
+import tempfile
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -28,7 +31,19 @@ def pytest_configure() -> None:
 
 
 class ForkedKernel(LocalProvisioner):
-    """A kernel whose process is forked."""
+    """A kernel whose process is forked, and whose sockets are files.
+
+    A port that is free when the kernel is started can be taken before the kernel binds it: then the kernel dies.
+    """
+
+    folder = ""
+
+    async def pre_launch(self, **kwargs: Any) -> dict[str, Any]:
+        if not self.folder:
+            self.folder = tempfile.mkdtemp(prefix="kernel-")
+            self.parent.transport = "ipc"
+            self.parent.ip = os.path.join(self.folder, "socket")
+        return await super().pre_launch(**kwargs)
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         self.cwd = kwargs.get("cwd") or os.getcwd()
@@ -36,6 +51,10 @@ class ForkedKernel(LocalProvisioner):
         self.process.start()
         self.pid = self.process.pid
         return self.connection_info
+
+    async def cleanup(self, restart: bool = False) -> None:
+        if not restart:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class KernelProcess(getattr(multiprocessing.context, "ForkServerProcess", object)):
@@ -51,15 +70,16 @@ class KernelProcess(getattr(multiprocessing.context, "ForkServerProcess", object
         return self.exitcode
 
     def send_signal(self, number: int) -> None:
-        os.kill(self.pid, number)
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
 
 
 def run_kernel(command: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Do in this process what a kernel's command line does in its own."""
+    """Do in this process what a kernel's command line does in its own, but keep no history of the cells."""
     from ipykernel.kernelapp import IPKernelApp
 
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = command[command.index("ipykernel_launcher"):]
+    sys.argv = [*command[command.index("ipykernel_launcher"):], "--HistoryManager.enabled=False"]
     IPKernelApp.launch_instance()
