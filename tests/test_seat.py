@@ -309,6 +309,12 @@ def test_a_double_click_sends_one_reply_and_takes_one_back():
     assert (seat.game.replies, seat.error_box.value) == ((), "")
 
 
+def test_a_text_of_blanks_alone_is_no_reply():
+    seat = you_are_the_model(WEATHER_TASK, weather_world)
+    seat.form.text.value = " \n"
+    assert seat.send_button.disabled and seat.form.draft == Draft()
+
+
 def test_undo_leaves_alone_what_is_being_written():
     seat = you_are_the_model(WEATHER_TASK, weather_world)
     reply_in(seat, tool="get_weather", args='{"city": "Pune"}')
@@ -348,8 +354,14 @@ def test_calls_are_added_and_removed_one_by_one():
         seat.form.add.click()
     assert seat.form.draft.calls == (("get_weather", {"city": "Pune"}), ("get_weather", {"city": "Delhi"}))
     assert (seat.form.tool.value, seat.form.args.value) == ("", "")
-    seat.form._remove(0)
+    gone = seat.form._rows.children[0].children[1].children[0]
+    for _ in range(2):  # a double click
+        gone.click()
     assert seat.form.draft.calls == (("get_weather", {"city": "Delhi"}),)
+    last = seat.form._rows.children[0].children[1].children[0]
+    seat.send_button.click()
+    last.click()
+    assert len(seat.game.replies) == 1 and "That did not work" not in seat.form._note.value
 
 
 def test_bad_json_keeps_what_was_typed_and_cannot_be_sent():

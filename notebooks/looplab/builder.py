@@ -156,9 +156,9 @@ class ScriptBuilder(Bench):
         known = [*self._replies, *(reply for _, replies in self._removed for reply in replies)]
         first_id = 1 + max((int(c.id[1:]) for reply in known for c in reply.tool_calls), default=0)
         self._replies = (*self._replies, self.form.draft.reply(first_id))
+        self.form.text.focus()  # first, so that a second Enter meets no other button
         self.form.fill(Draft())
         self._run()
-        self.form.text.focus()
 
     @guarded
     def remove(self, i: int) -> None:
@@ -172,10 +172,10 @@ class ScriptBuilder(Bench):
 
     def _take(self, start: int, stop: int) -> None:
         if taken := self._replies[start:stop]:
+            self.form.text.focus()
             self._removed.append((start, taken))
             self._replies = self._replies[:start] + self._replies[stop:]
             self._run()
-            self.form.text.focus()
 
     @guarded
     def put_back(self, _: Any = None) -> None:
@@ -196,7 +196,8 @@ class ScriptBuilder(Bench):
 
     def _row(self, i: int, reply: ModelReply) -> widgets.HBox:
         text = f'<span class="ll-muted">{i + 1}</span>&ensp;{reply_html(reply)}'
-        return removable_row(text, f"remove-reply-{i + 1}", f"Remove reply {i + 1}", lambda: self.remove(i))
+        name, words = f"remove-reply-{i + 1}", f"Remove reply {i + 1}"
+        return removable_row(self._rows, text, name, words, lambda: self.remove(i))
 
     def _allow_add(self) -> None:
         self.add_button.disabled = not self.form.draft.is_ready

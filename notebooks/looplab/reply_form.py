@@ -138,9 +138,10 @@ class ReplyForm(widgets.VBox):
 
     @property
     def draft(self) -> Draft:
-        """What the fields hold now."""
+        """What the fields hold now; a text of blanks alone is none."""
+        text = self.text.value if self.text.value.strip() else ""
         tool, stop = self.tool.value.strip(), self.stop.value
-        return Draft(self.text.value, tuple(self._calls), tool, self.args.value, stop)
+        return Draft(text, tuple(self._calls), tool, self.args.value, stop)
 
     def fill(self, draft: Draft) -> None:
         """Write a draft into the fields."""
@@ -174,10 +175,10 @@ class ReplyForm(widgets.VBox):
     @guarded
     def _add(self, button: Any) -> None:
         if begun := self.draft.begun_call():
+            self.tool.focus()  # first, so that a second Enter meets no other button
             self._calls.append(begun)
             self._show_calls()
             self.tool.value = self.args.value = ""
-            self.tool.focus()
 
     def _show_calls(self) -> None:
         self._rows.children = [self._row(i, *made) for i, made in enumerate(self._calls)] or [
@@ -186,19 +187,25 @@ class ReplyForm(widgets.VBox):
     def _row(self, i: int, name: str, args: Any) -> widgets.HBox:
         text = call_text({"name": name, "args": args})
         shown = code(f"→ {text}", "assistant")
-        return removable_row(shown, f"remove-{i + 1}", f"Remove {text}", lambda: self._remove(i))
+        return removable_row(self._rows, shown, f"remove-{i + 1}", f"Remove {text}", lambda: self._remove(i))
 
     @guarded
     def _remove(self, i: int) -> None:
+        self.tool.focus()
         del self._calls[i]
         self._show_calls()
         self._changed()
-        self.tool.focus()
 
 
-def removable_row(content: str, hook: str, tooltip: str, remove: Callable[[], Any]) -> widgets.HBox:
-    """Return a line of HTML with a button that takes it away."""
-    row = widgets.HBox([area(content), controls(button("Remove", hook, lambda _: remove(), tooltip=tooltip))])
+def removable_row(rows: widgets.VBox, content: str, hook: str, tooltip: str,
+                  remove: Callable[[], Any]) -> widgets.HBox:
+    """Return a line of HTML for `rows`, with a button that takes it away."""
+
+    def press(_: Any) -> None:
+        if row in rows.children:  # the second click of a double click comes from a row that is gone
+            remove()
+
+    row = widgets.HBox([area(content), controls(button("Remove", hook, press, tooltip=tooltip))])
     row.add_class("ll-callrow")
     return row
 

@@ -231,12 +231,12 @@ class SeatBench(Bench):
     def _reply(self, draft: Draft) -> None:
         reply = draft.reply(count_calls(self.game.replies) + 1)
         self.position = play_on(replace(self.game, replies=(*self.game.replies, reply)))
+        (self.form.text if self.position.waits else self.switch).focus()  # a second Enter does nothing there
         if self.form.draft == draft:
             self.form.fill(Draft())
         if self._undone[-1:] == [draft]:
             self._undone.pop()
         self._show()
-        (self.form.text if self.position.waits else self.switch).focus()  # a second Enter does nothing there
 
     @guarded
     def undo(self, _: Any = None) -> None:
@@ -245,23 +245,23 @@ class SeatBench(Bench):
             return
         *kept, last = self.game.replies
         self.position = play_on(replace(self.game, replies=tuple(kept)))
+        self.form.enable(self.position.waits)
+        self.form.text.focus()  # before the button is switched off: a second Enter would press the next one
         is_free = self.form.draft in (Draft(), *self._undone[-1:])
         self._undone.append(draft_of(last))
         if is_free:
             self.form.fill(self._undone[-1])
-        self._show()
-        self._say.value = undone_html(is_free)
-        self.form.text.focus()
+        self._show(said=undone_html(is_free))
 
     @guarded
-    def _show(self, change: Any = None) -> None:
+    def _show(self, change: Any = None, said: str = "") -> None:
         position = self.position
         self.form.enable(position.waits)
         has_replied = bool(self.game.replies)
         view.switch_off([(self.undo_button, not has_replied), (self.script_box.button, not has_replied),
                          (self.redo_button, not position.waits or not self._undone)])
         self.script_box.write(self.script)
-        self._say.value, self._given.value = say_html(position), given_html(position)
+        self._say.value, self._given.value = said or say_html(position), given_html(position)
         self._behind.value = harness_html(position) if self.switch.value else ""
 
     def _allow_send(self) -> None:

@@ -77,6 +77,19 @@ def test_after_a_press_the_sentence_is_in_view_where_the_columns_are_stacked(not
     }""")
 
 
+SAYS = """[...document.querySelectorAll('.ll-view, .t-first, .ll-view .widget-html')]
+    .map(part => getComputedStyle(part, '::before').content)"""
+
+
+def test_a_widget_whose_kernel_has_ended_says_so_and_shows_no_broken_chains(notebook):
+    page = notebook(PLAYER)
+    assert set(page.evaluate(SAYS)) == {"none"}
+    page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    page.wait_for_selector(".t-first.jupyter-widgets-disconnected")
+    view, *parts = page.evaluate(SAYS)
+    assert "Run the cells again" in view and set(parts) == {"none"}
+
+
 NAMES = """[...document.querySelectorAll('.ll-view [role="radiogroup"], .ll-view [role="slider"]')]
     .map(part => part.role + ' ' + part.ariaLabel)"""
 WRONG = "[...document.querySelectorAll('[aria-invalid=\"true\"]')].map(part => part.closest('.t-args') !== null)"
