@@ -1350,7 +1350,8 @@ def read_reply(text: str, calls: list[ToolCall], usage: Usage | None, stop_reaso
     and no call is an "empty_reply". Source: Anthropic, "Handling stop reasons"; OpenAI, `finish_reason`.
     """
     empty = "" if text.strip() or calls else "empty_reply"
-    return ModelReply(text, calls, usage, STOP_REASONS.get(stop_reason, empty))
+    known = stop_reason if isinstance(stop_reason, str) else ""
+    return ModelReply(text, calls, usage, STOP_REASONS.get(known, empty))
 
 
 def not_a_reply(response: Any, part: str) -> ValueError:
@@ -1366,7 +1367,7 @@ def not_a_reply(response: Any, part: str) -> ValueError:
 def tokens_of(response: Any, *names: str) -> int:
     """Return the sum of some numbers in a response's usage, without those that are missing or no whole numbers."""
     numbers = [getattr(getattr(response, "usage", None), name, None) for name in names]
-    return sum(number for number in numbers if type(number) is int)
+    return sum(number for number in numbers if type(number) is int and number > 0)
 
 
 def from_anthropic(response: Any) -> ModelReply:
@@ -1376,7 +1377,7 @@ def from_anthropic(response: Any) -> ModelReply:
     and are counted as prompt here. Source: Anthropic, "Prompt caching".
     """
     blocks = getattr(response, "content", None)
-    if not isinstance(blocks, list):
+    if not isinstance(blocks, list) or not all(hasattr(block, "type") for block in blocks):
         raise not_a_reply(response, "content")
     text = "".join(block.text or "" for block in blocks if block.type == "text")
     calls = [read_call(block.id, block.name, block.input) for block in blocks if block.type == "tool_use"]
@@ -1394,13 +1395,15 @@ def check_client(client: Any, part: str) -> None:
     It would try to send one that holds a line end, and its own error would quote it. A key that a function makes for
     each request is not there yet: without_keys keeps it out of exceptions, but not out of the client's own log.
     """
+    if isinstance(client, type):
+        raise ValueError(f"{client.__name__} is a class, and not yet a client; make one: {client.__name__}()")
     for name in KEYS:
         key = getattr(client, name, None)
         if isinstance(key, str) and not re.fullmatch("[!-~]*", key):
             raise ValueError(f"the client's {name} holds white space, or a letter that cannot be sent; strip it")
     for name, value in getattr(client, "default_headers", {}).items():
         if isinstance(value, str) and not re.fullmatch("([!-~]([ -~]*[!-~])?)?", value):
-            raise ValueError(f"the client's header {name!r} holds what cannot be sent, like a line end; strip it")
+            raise ValueError(f"the client's header {name!r} holds what cannot be sent, like a line end, or no key")
     if not hasattr(client, part):
         kind = type(client).__name__
         raise ValueError(f"{kind} has no {part!r}; anthropic_model takes Anthropic's clients, openai_model OpenAI's")

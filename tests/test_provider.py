@@ -141,6 +141,8 @@ def test_good_requests_are_not_refused():
     ("tools.0.input_schema", GONE, "input_schema.type: must be 'object'"),
     ("tools.0.input_schema.properties", [], "properties: must be an object"),
     ("tools.0.input_schema.properties.city", {}, "properties.city.type: field required"),
+    *(("tools.0.input_schema.properties", {name: {"type": "string"}}, "properties: Property keys should match pattern")
+      for name in ("", "the city", "größe", "filter[city]", "c" * 65, "city\n")),
     ("tools", ANTHROPIC["tools"] * 2, "tool names must be unique"),
 ])
 def test_anthropic_refuses(path, value, fault):

@@ -314,6 +314,7 @@ def test_calls_alone_decide_where_the_stop_reason_says_otherwise():
 
 @pytest.mark.parametrize(("theirs", "ours"), [
     ("end_turn", ""), ("tool_use", ""), ("stop_sequence", ""), ("pause_turn", ""), ("a_new_one", ""), (None, ""),
+    (["refusal"], ""), ({}, ""),
     ("max_tokens", "truncated"), ("model_context_window_exceeded", "truncated"), ("refusal", "refused"),
 ])
 def test_stop_reasons_of_anthropic_are_read(theirs, ours):
@@ -324,7 +325,7 @@ def test_stop_reasons_of_anthropic_are_read(theirs, ours):
     ("stop", ""), ("tool_calls", ""), ("function_call", ""), (None, ""),
     ("length", "truncated"), ("content_filter", "refused"), ("a_new_one", ""),
     ("abort", "truncated"), ("error", "truncated"), ("model_length", "truncated"),
-    ("insufficient_system_resource", "truncated"),
+    ("insufficient_system_resource", "truncated"), (["length"], ""), ({}, ""),
 ])
 def test_stop_reasons_of_openai_and_of_compatible_servers_are_read(theirs, ours):
     assert from_openai(openai_answer(content="hm", finish=theirs)).stop_reason == ours
@@ -375,6 +376,7 @@ def test_a_server_that_counts_no_tokens_leaves_the_estimate(usage):
 @pytest.mark.parametrize("usage", [
     {"prompt_tokens": "5", "completion_tokens": 2}, {"prompt_tokens": 5, "completion_tokens": "2"},
     {"prompt_tokens": 5.5, "completion_tokens": 2}, {"prompt_tokens": [5]}, "5",
+    {"prompt_tokens": 5, "completion_tokens": -1}, {"prompt_tokens": -1, "completion_tokens": -1},
 ])
 def test_tokens_that_are_no_whole_numbers_are_not_counted(usage):
     answer = openai_answer(content="hm")
@@ -386,6 +388,7 @@ def test_tokens_that_are_no_whole_numbers_are_not_counted(usage):
     SimpleNamespace(), SimpleNamespace(choices=None), SimpleNamespace(choices=[]), SimpleNamespace(choices=[None]),
     SimpleNamespace(choices=[SimpleNamespace(message=None)]), "<html>Sign in</html>", None,
     SimpleNamespace(choices=None, error={"message": "insufficient credits"}),
+    *(SimpleNamespace(content=[block], choices=[block], stop_reason=None) for block in (None, "hm", {"text": "hm"})),
 ])
 @pytest.mark.parametrize(("read", "part"), [(from_openai, "choices"), (from_anthropic, "content")])
 def test_an_answer_without_a_reply_is_a_sentence_that_shows_what_came(read, part, response):
@@ -410,6 +413,12 @@ def test_an_answer_that_must_be_awaited_is_a_sentence(make):
     model = make(SimpleNamespace(messages=asked, chat=SimpleNamespace(completions=asked)), "m")
     with pytest.raises(ValueError, match="must be awaited; take the client without Async in its name"):
         model([user("go")], [])
+
+
+@pytest.mark.parametrize("make", [anthropic_model, openai_model])
+def test_a_class_in_the_place_of_a_client_is_a_sentence_when_the_model_is_made(make):
+    with pytest.raises(ValueError, match=r"^SimpleNamespace is a class, and not yet a client; .*SimpleNamespace\(\)$"):
+        make(SimpleNamespace, "m")
 
 
 @pytest.mark.parametrize(("make", "client", "part"), [
@@ -512,7 +521,7 @@ def test_a_key_that_cannot_be_sent_is_refused_before_an_error_can_quote_it(make,
 
 @pytest.mark.parametrize("make", [anthropic_model, openai_model])
 def test_a_header_that_cannot_be_sent_is_refused_before_an_error_can_quote_it(make):
-    for value in ("secret\n", " secret", "se\ncret", "sécret"):
+    for value in ("secret\n", " secret", "se\ncret", "sécret", "Bearer "):
         with pytest.raises(ValueError, match="the client's header 'x-token' holds what cannot be sent") as caught:
             make(SimpleNamespace(default_headers={"accept": "text", "x-token": value}), "m")
         assert "cret" not in str(caught.value)

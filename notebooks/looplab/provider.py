@@ -46,6 +46,7 @@ Answer = ModelReply | Refusal | Json | str
 # --- What is refused ------------------------------------------------------------------------------------------
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+ARGUMENT = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 MOST = 40  # letters of an id, with OpenAI
 LETTERS = 4  # of a token, as agentloop counts
@@ -203,6 +204,8 @@ def anthropic_faults(body: Json) -> Iterator[str]:
     names: set[str] = set()
     for i, tool in enumerate(tools):
         yield from tool_faults(f"tools.{i}", tool, "input_schema", names)
+        if not all(is_name(name, ARGUMENT) for name in tool["input_schema"].get("properties", {})):
+            yield f"tools.{i}.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{{1,64}}$'"
 
 
 def bedrock_faults(body: Json) -> Iterator[str]:
