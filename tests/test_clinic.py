@@ -163,7 +163,7 @@ def test_the_tests_that_catch_the_faults_pass_on_our_loop():
 
 @each_fault
 def test_its_words_are_sentences_and_give_no_line_away(fault):
-    for words in (fault.rule, fault.wrong, *fault.misses, fault.title):
+    for words in (fault.rule, fault.wrong, *fault.misses, *fault.misses.values(), fault.title):
         assert words[0].isupper() and words.endswith(".") and "\n" not in words, words
     assert fault.compare[-1] in ".?" and fault.where[-1] not in ".?" and fault.where[0].islower()
     assert "`" not in " ".join([fault.title, fault.given, fault.where, fault.compare, *options_of(fault)])
@@ -203,6 +203,14 @@ def test_four_diagnoses_are_offered_one_of_them_right_and_always_the_same(fault)
 def test_the_others_are_near_misses_of_this_run_and_the_answer_of_no_case(fault):
     assert set(options_of(fault)) - {fault.wrong} == set(fault.misses)
     assert not set(fault.misses) & {other.wrong for other in FAULTS}
+
+
+@each_fault
+def test_what_speaks_against_a_wrong_diagnosis_leaves_the_hints_something_to_say(fault):
+    for words in fault.misses.values():
+        assert fault.wrong not in words and not any(part in words for part in (fault.rule, fault.where, fault.compare))
+        assert set(re.findall(r"\d{3,}", words)) <= set(re.findall(r"\d{3,}", scene_of(fault).facts)), words
+    assert len(set(fault.misses.values())) == 3
 
 
 def test_no_near_miss_is_written_twice():
@@ -428,6 +436,11 @@ def test_picking_a_level_shows_its_first_case_and_picking_a_case_shows_it():
     assert bench.fault.number == 20
 
 
+def wrong_one(fault):
+    """Return a diagnosis that is not it."""
+    return next(iter(fault.misses))
+
+
 def choose(bench, diagnosis):
     """Choose a diagnosis, and say that it is this one."""
     bench.options.value = diagnosis
@@ -438,7 +451,7 @@ def test_a_diagnosis_counts_when_it_is_named_and_not_when_the_arrow_keys_pass_it
     bench = bug_clinic(4)
     bench.buttons["diagnose"].click()
     assert "Choose one of the four first." in bench._areas["diagnosis"].value
-    bench.options.value = bench.fault.misses[0]
+    bench.options.value = wrong_one(bench.fault)
     bench.options.value = bench.fault.wrong
     assert not bench.done["diagnosed"] and bench.chart.wrong == 0
     bench.buttons["diagnose"].click()
@@ -447,13 +460,13 @@ def test_a_diagnosis_counts_when_it_is_named_and_not_when_the_arrow_keys_pass_it
 
 def test_a_diagnosis_is_right_or_is_looked_at_again():
     bench = bug_clinic(4)
-    choose(bench, next(option for option in options_of(bench.fault) if option != bench.fault.wrong))
-    said = "That is not what happened here. The evidence is in the report and the plot."
+    choose(bench, "The budget is not checked at all, and the step limit stops the run.")
+    said = "That is not what happened here. The exit is token_budget, after 2 steps of 8."
     assert said in bench._areas["diagnosis"].value and not bench.done["diagnosed"]
     choose(bench, bench.fault.wrong)
     said = "Right. The rule it breaks: The budget is checked before the call"
     assert said in bench._areas["diagnosis"].value and bench.done["diagnosed"] == {4}
-    choose(bench, bench.fault.misses[0])
+    choose(bench, wrong_one(bench.fault))
     assert "what you found before still counts" in bench._areas["diagnosis"].value and bench.done["diagnosed"] == {4}
     assert bench.chart.diagnosed == "after 1 wrong try"
 
@@ -484,7 +497,7 @@ def test_own_words_that_say_something_else_do_not_count_and_ours_was_shown():
 def test_what_was_done_at_a_case_is_there_again_in_a_new_bench_and_in_another_kernel(kept):
     bench = bug_clinic(4)
     bench.buttons["hint"].click()
-    choose(bench, bench.fault.misses[1])
+    choose(bench, wrong_one(bench.fault))
     choose(bench, bench.fault.wrong)
     bench.line.value = min(lines_of(bench.fault))
     bench.buttons["locate"].click()
@@ -508,9 +521,9 @@ def test_what_was_done_at_a_case_is_there_again_in_a_new_bench_and_in_another_ke
 
 def test_what_is_chosen_and_half_written_is_there_again_before_any_button_is_pressed():
     bench = bug_clinic(4)
-    bench.options.value, bench.words.value, bench.line.value = bench.fault.misses[0], "It looks", 480
+    bench.options.value, bench.words.value, bench.line.value = wrong_one(bench.fault), "It looks", 480
     again = bug_clinic(4)
-    assert (again.options.value, again.words.value, again.line.value) == (bench.fault.misses[0], "It looks", 480)
+    assert (again.options.value, again.words.value, again.line.value) == (wrong_one(bench.fault), "It looks", 480)
     assert again.done == {step: set() for step in charts.STEPS}
 
 

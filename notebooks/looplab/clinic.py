@@ -150,7 +150,7 @@ def chosen_text(fault: Fault, choice: str, diagnosed: bool) -> str:
         return f"Right. The rule it breaks: {fault.rule}"
     if diagnosed:
         return "This one is not it; what you found before still counts."
-    return f"That is not what happened here. The evidence is in {fault.where}."
+    return f"That is not what happened here. {fault.misses[choice]}"
 
 
 def specs_text(scene: Scene) -> list[str]:

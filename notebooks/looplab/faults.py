@@ -11,7 +11,7 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -30,8 +30,8 @@ TRIED = sys.modules["loop_under_test"] = ModuleType("loop_under_test")  # a data
 class Fault:
     """One change of agentloop.py: what ours does, what the broken loop does, and a test.
 
-    `misses` are wrong diagnoses of the same run, each of which something in the run speaks against. `where` names
-    the place of the evidence, `compare` says what to do with it. `given` is told of the case from the first, `needs`
+    `misses` are wrong diagnoses of the same run, each with what in the run speaks against it. `where` names the
+    place of the evidence, `compare` says what to do with it. `given` is told of the case from the first, `needs`
     is what its test may need, and `alike` are the beginnings of sound lines that could break the rule as well.
     """
 
@@ -39,7 +39,7 @@ class Fault:
     level: int
     rule: str
     wrong: str
-    misses: tuple[str, str, str]
+    misses: dict[str, str] = field(hash=False)
     where: str
     compare: str
     old: str
@@ -63,7 +63,7 @@ class Fault:
 FAULTS: list[Fault] = []
 
 
-def fault(level: int, rule: str, wrong: str, misses: tuple[str, str, str], where: str, compare: str,
+def fault(level: int, rule: str, wrong: str, misses: dict[str, str], where: str, compare: str,
           old: str, new: str, **more: Any) -> Callable[[Test], Test]:
     """Add a fault whose test is the function below it."""
 
@@ -134,9 +134,12 @@ def observations(result):
 
 @fault(1, "Only a reply without calls ends the run.",
        "Text beside a call is taken for the final answer.",
-       ("The call is cut out of the reply before it enters the list.",
-        "The tool's result is lost before the model is asked again.",
-        "The step limit stops the run after one step."),
+       {"The call is cut out of the reply before it enters the list.":
+            "The reply in the list still has its call.",
+        "The tool's result is lost before the model is asked again.":
+            "There was no result to lose: no call reached a function.",
+        "The step limit stops the run after one step.":
+            "The limit is 8 steps, and the exit is not step_limit."},
        "the last reply, and the exit below it",
        "Compare what the last reply asks for with what was run for it.",
        'if not run.messages[-1]["tool_calls"]:',
@@ -149,9 +152,12 @@ def text_ends_the_run(agentloop):
 
 @fault(1, "Every call of a reply has one observation.",
        "Of several calls in one reply, only the first is run.",
-       ("The second call is run, but its observation is lost.",
-        "The second call is refused by the registry.",
-        "The second call is run in place of the first."),
+       {"The second call is run, but its observation is lost.":
+            "Delhi never reached a function.",
+        "The second call is refused by the registry.":
+            "A refusal would stand in the list, as an observation that starts with ERROR.",
+        "The second call is run in place of the first.":
+            "The observation that is there is of Pune, which was asked for first."},
        "the first reply, and the rows below it",
        "Count the calls of the first reply, the observations below it, and the calls that reached a function.",
        "for call in open_calls(run.messages):",
@@ -165,9 +171,12 @@ def second_call_dropped(agentloop):
 
 @fault(1, "An observation carries the id of the call that it answers.",
        "Observations stand under the ids of other calls.",
-       ("The model gives its two calls the wrong ids.",
-        "The observations are appended in the wrong order, each under its own id.",
-        "Both observations are those of the call that came last."),
+       {"The model gives its two calls the wrong ids.":
+            "Each id that the model gave names the city of its own call.",
+        "The observations are appended in the wrong order, each under its own id.":
+            "The ids of the observations stand in the order of the calls.",
+        "Both observations are those of the call that came last.":
+            "The two observations differ: one is of Delhi, one of Pune."},
        "the ids: each stands behind a call, and again beside an observation",
        "Take one id, and compare the city of its call with the city of its observation.",
        """
@@ -187,9 +196,12 @@ def results_swapped(agentloop):
 
 @fault(1, "The budget is checked before the call, on what the next prompt will cost.",
        "The budget is compared with what is spent, and the next prompt is left out.",
-       ("The budget is not checked at all, and the step limit stops the run.",
-        "The budget is read as a limit for each step, not for the whole run.",
-        "The replies are left out of what is spent."),
+       {"The budget is not checked at all, and the step limit stops the run.":
+            "The exit is token_budget, after 2 steps of 8.",
+        "The budget is read as a limit for each step, not for the whole run.":
+            "Neither step cost 341 tokens alone, and the run was stopped all the same.",
+        "The replies are left out of what is spent.":
+            "The plot adds up prompts and replies, and comes to the same 411 tokens as the report."},
        "the report and the plot",
        "Compare the tokens spent with the budget. When was the last moment to stop?",
        "if run.spent + prompt > token_budget:",
@@ -203,9 +215,12 @@ def budget_after_the_call(agentloop):
 
 @fault(1, "Every reply is a step, so a model that never finishes is stopped.",
        "Replies that ask for a call are not counted, so the step limit never comes.",
-       ("The budget is checked before the step limit, so the limit never comes.",
-        "The step limit comes one step late.",
-        "A call that was asked for before is not counted as a new step."),
+       {"The budget is checked before the step limit, so the limit never comes.":
+            "Five steps cost far less than the budget, so the step limit would have come first in either order.",
+        "The step limit comes one step late.":
+            "Nine replies stand in the list, and the limit is 5: that is more than one late.",
+        "A call that was asked for before is not counted as a new step.":
+            "The first call had not been asked for before, and the report counts 0 steps."},
        "the report: its steps, beside the replies of the list",
        "Count the replies in the list, and compare them with the steps that the run reports.",
        "self.steps += 1",
@@ -219,9 +234,12 @@ def steps_not_counted(agentloop):
 
 @fault(1, "An unknown tool is answered with the names there are.",
        "A tool name that does not exist raises an exception.",
-       ("The tool's function raises, and nobody catches it.",
-        "The call is answered with an error, and the model gives up.",
-        "The arguments do not fit the schema, and checking them raises."),
+       {"The tool's function raises, and nobody catches it.":
+            "No call reached a function.",
+        "The call is answered with an error, and the model gives up.":
+            "An exception came out of the loop, and the model was not asked again.",
+        "The arguments do not fit the schema, and checking them raises.":
+            "The exception names the tool, and no argument."},
        "the report: what came out of the loop, and what reached a function",
        "Compare the name in the exception with the tools that the model was shown, which unfold under the list.",
        'return f"ERROR: unknown tool {written(name)}. Available tools: {sorted(self._tools)}"',
@@ -235,9 +253,12 @@ def unknown_tool_raises(agentloop):
 
 @fault(1, "An exception in a tool becomes an observation.",
        "An exception in a tool ends the run.",
-       ("The tool does not exist, and looking it up raises.",
-        "The error text reaches the model, which gives up.",
-        "The arguments are of the wrong type, and the function is called all the same."),
+       {"The tool does not exist, and looking it up raises.":
+            "The call reached a function, so the tool was found.",
+        "The error text reaches the model, which gives up.":
+            "The model was not asked again: there is one reply, and no answer.",
+        "The arguments are of the wrong type, and the function is called all the same.":
+            "Atlantis is text, as the schema wants it."},
        "the report: the exception, and the call that reached a function",
        "Compare the exception with the argument of the call. Who could have made something of it, and was not asked?",
        "except (Exception, SystemExit, GeneratorExit) as error:",
@@ -251,9 +272,12 @@ def tool_error_ends_the_run(agentloop):
 
 @fault(1, "An argument that is not in the schema is refused, and nothing runs.",
        "An argument that is not in the schema passes the check.",
-       ("The tool's function has a bug of its own.",
-        "An argument of the wrong type passes the check.",
-        "A required argument is missing, and nobody says so."),
+       {"The tool's function has a bug of its own.":
+            "No call reached the function, so nothing inside it failed.",
+        "An argument of the wrong type passes the check.":
+            "Pune is text, as the schema wants it.",
+        "A required argument is missing, and nobody says so.":
+            "The schema requires city, and the call has it."},
        "the observation, and the schema of get_weather, which unfolds under the list",
        "Compare the arguments of the call with the schema. Whose mistake does the observation speak of, the model's "
        "or the tool's?",
@@ -276,9 +300,12 @@ def unexpected_argument_passes(agentloop):
 
 @fault(2, "A bool is no number.",
        "The boolean true passes for a number.",
-       ("The boolean true is turned into text before the function is called.",
-        "The function converts by a wrong formula.",
-        "The argument is refused, and the function runs with 0 in its place."),
+       {"The boolean true is turned into text before the function is called.":
+            "What reached the function is true, without quotes.",
+        "The function converts by a wrong formula.":
+            "One degree Celsius is 33.8 F, so the formula is right.",
+        "The argument is refused, and the function runs with 0 in its place.":
+            "Zero degrees would give 32.0, and no refusal stands in the list."},
        "the argument of the call, and the schema of c_to_f, which unfolds under the list",
        "Compare the type of the argument with the type in the schema, then read what it gave.",
        "type(value) in JSON_TYPES[json_type]",
@@ -292,9 +319,12 @@ def bool_is_a_number(agentloop):
 
 @fault(2, "Every letter of a result is written as it is.",
        "Letters that are not ASCII are written as escapes, which cost more tokens.",
-       ("The tool returns a text that is escaped already.",
-        "The umlaut is lost, so the model cannot know the city.",
-        "The letter is written in another encoding, and has become two others."),
+       {"The tool returns a text that is escaped already.":
+            "Then the backslash would be doubled, for a text is written as JSON.",
+        "The umlaut is lost, so the model cannot know the city.":
+            "Nothing is lost: the model answers with Zürich.",
+        "The letter is written in another encoding, and has become two others.":
+            "Six characters stand in its place, not two letters."},
        "the observation, letter by letter",
        "Compare the letters of the observation with those of the answer. How many characters does the model pay for?",
        "return encode(json_copy(value))",
@@ -311,9 +341,12 @@ def letters_escaped(agentloop):
 
 @fault(2, "A refusal says what the tool expects.",
        "A refused call is not told what the tool expects.",
-       ("The arguments are not checked, and the function raises.",
-        "The refusal names the wrong argument.",
-        "The refusal never reaches the model."),
+       {"The arguments are not checked, and the function raises.":
+            "No call reached a function.",
+        "The refusal names the wrong argument.":
+            "The tool does require city, and the call does not have it.",
+        "The refusal never reaches the model.":
+            "The refusal stands in the list, and the model answers to it."},
        "the observation, read with the eyes of the model",
        "Compare what the observation says with what the next call must hold. What would you ask for, and how do you "
        "know?",
@@ -328,9 +361,12 @@ def error_without_help(agentloop):
 
 @fault(2, "A tool that ran is never reported as if it had not.",
        "A tool that ran is reported as failed, because its result is not JSON.",
-       ("The tool's result is sent to the model twice.",
-        "A call that failed is run again without asking the model.",
-        "The function raises after it has booked the seat."),
+       {"The tool's result is sent to the model twice.":
+            "No result was sent: each observation is an error.",
+        "A call that failed is run again without asking the model.":
+            "Each of the three runs has a reply of its own that asked for it.",
+        "The function raises after it has booked the seat.":
+            "The error speaks of what fits into JSON, which is no matter of the function."},
        "the observations, and the calls that reached a function",
        "Compare what the observation says became of the call with what its error is about. How many seats are booked?",
        """return f"ERROR: {name} ran, but its result is not JSON: {describe(error)}; do not repeat it blindly\"""",
@@ -351,9 +387,12 @@ def ran_but_reported_failed(agentloop):
 
 @fault(2, "At most max_steps replies are asked for.",
        "One step more than max_steps is taken.",
-       ("A step without a call is not counted.",
-        "The step limit counts tool calls in place of replies.",
-        "A call that fails gives the run one step more."),
+       {"A step without a call is not counted.":
+            "The last reply has no call, and the report counts it: 3 steps.",
+        "The step limit counts tool calls in place of replies.":
+            "Two calls were run, so a limit of 2 calls would have stopped the run before the third reply.",
+        "A call that fails gives the run one step more.":
+            "No call failed: both observations are results."},
        "the report: its steps, and the exit",
        "Compare the steps with the limit behind them. After which reply did the run have to end?",
        "if run.steps >= max_steps:",
@@ -367,9 +406,12 @@ def one_step_too_many(agentloop):
 
 @fault(2, "A prompt that just fits into the budget is sent.",
        "A prompt that just fits into the budget is not sent.",
-       ("A reply is counted twice.",
-        "The budget is compared with the next prompt alone.",
-        "The prompt that was not sent is counted as spent."),
+       {"A reply is counted twice.":
+            "The plot counts each reply once, and comes to the 411 tokens of the report.",
+        "The budget is compared with the next prompt alone.":
+            "The next prompt alone is far below 665.",
+        "The prompt that was not sent is counted as spent.":
+            "The report says 411 tokens, which is what the two steps cost."},
        "the plot: the dashed bar, and the line of the budget",
        "Add the next prompt to what is spent. Is that more than the budget?",
        "if run.spent + prompt > token_budget:",
@@ -384,9 +426,12 @@ def budget_one_token_short(agentloop):
 
 @fault(2, "A step costs its prompt and its reply.",
        "The tokens of the replies are not counted.",
-       ("The tokens of the prompt are not counted.",
-        "Only the first words of a long reply are counted.",
-        "The tokens of the tools that the model is shown are not counted."),
+       {"The tokens of the prompt are not counted.":
+            "Without the prompt, the report could not come to 142 tokens: look at the plot.",
+        "Only the first words of a long reply are counted.":
+            "Even the first words would make it more than the 142 tokens of the prompt.",
+        "The tokens of the tools that the model is shown are not counted.":
+            "The prompt of the plot holds the tools, and the report has all of its 142 tokens."},
        "the report and the plot; the list is as it should be",
        "The plot adds up the prompt and the reply of each step. Compare its number with the tokens that the run "
        "reports.",
@@ -403,9 +448,12 @@ def replies_not_counted(agentloop):
 
 @fault(2, "Only a run that is done has an answer.",
        "A stopped run gives its last message as its answer.",
-       ("The step limit comes one step early.",
-        "The tool's result is taken for the final answer, and ends the run.",
-        "The text beside the call is given as the answer."),
+       {"The step limit comes one step early.":
+            "The limit is 1 step, and 1 step was taken.",
+        "The tool's result is taken for the final answer, and ends the run.":
+            "The exit is step_limit, not done.",
+        "The text beside the call is given as the answer.":
+            "That text is “I will look up Pune first.”, and the answer is another."},
        "the report: its answer, and the exit; the list is as it should be",
        "Compare the answer with the exit. What would a caller print who does not look at the status?",
        'answer = self.messages[-1]["content"] if status == "done" else None',
@@ -420,9 +468,12 @@ def stopped_run_has_an_answer(agentloop):
 
 @fault(3, "The model is given copies, so it cannot edit the record.",
        "The model is handed messages of the list itself, and can edit the record.",
-       ("The model's reply is written over the message before it.",
-        "The task of an earlier run stands in the list beside the new one.",
-        "The system message stands in the place of the task."),
+       {"The model's reply is written over the message before it.":
+            "The message before the reply says something else than the reply.",
+        "The task of an earlier run stands in the list beside the new one.":
+            "One user message stands in the list, not two.",
+        "The system message stands in the place of the task.":
+            "The system message stands first, as it should, and nowhere else."},
        "the second message",
        "Compare the second message with the task. Who was handed the list, and could write into it?",
        "model(list(run.copies), list(specs))",
@@ -439,9 +490,12 @@ def model_edits_the_record(agentloop):
 
 @fault(3, "Every call of a run has an id of its own.",
        "Two calls keep the same id.",
-       ("The second call's observation is lost.",
-        "The observations stand in the wrong order.",
-        "The second call is run with the arguments of the first."),
+       {"The second call's observation is lost.":
+            "Two observations stand in the list, one of them of Delhi.",
+        "The observations stand in the wrong order.":
+            "Pune was asked for first, and its weather stands first.",
+        "The second call is run with the arguments of the first.":
+            "The second call reached its function with Delhi."},
        "the ids behind the calls, and beside the observations",
        "Ask of each observation which call it answers, by its id alone.",
        "is_new = isinstance(call.id, str) and call.id and call.id not in taken_ids",
@@ -456,9 +510,12 @@ def ids_doubled(agentloop):
 
 @fault(3, "A run that a wrapper stops has one observation for every call.",
        "A run that a wrapper stops leaves calls without an observation.",
-       ("The call is run although the deadline has passed.",
-        "The reply that asks for the call is lost.",
-        "The deadline is reported as if the task were done."),
+       {"The call is run although the deadline has passed.":
+            "No call reached a function.",
+        "The reply that asks for the call is lost.":
+            "The reply stands in the list, with its call.",
+        "The deadline is reported as if the task were done.":
+            "The exit is deadline, and there is no answer."},
        "the last reply, and what follows it before the exit",
        "Count the calls of the last reply, and the observations below it. Would a provider take this list?",
        """
@@ -479,9 +536,12 @@ def stop_leaves_calls_open(agentloop):
 
 @fault(3, "After Ctrl-C the run so far is attached to the exception.",
        "Ctrl-C throws away the run so far, and leaves a call without an observation.",
-       ("Ctrl-C is taken for an error of the tool, and the model is told so.",
-        "The run is stopped before the call reaches the tool.",
-        "The model is asked for one more reply, although a person has stopped the run."),
+       {"Ctrl-C is taken for an error of the tool, and the model is told so.":
+            "No observation tells the model anything, and the exception came out of the loop.",
+        "The run is stopped before the call reaches the tool.":
+            "The call reached its function.",
+        "The model is asked for one more reply, although a person has stopped the run.":
+            "One reply was told, and no other after it."},
        "the report, and the last row of what was told",
        "Ask what the caller has in hand who catches the exception, and whether each call has an observation.",
        "    except BaseException as error:",
@@ -507,9 +567,12 @@ def ctrl_c_loses_the_run(agentloop):
 
 @fault(3, "A call that may have run already is not run again.",
        "A call that was interrupted is run a second time.",
-       ("The observation of the interrupted call is written twice.",
-        "The model is asked for its first reply once more.",
-        "The call had not begun when the process ended."),
+       {"The observation of the interrupted call is written twice.":
+            "One observation stands in the list.",
+        "The model is asked for its first reply once more.":
+            "Its first reply stands in the list once.",
+        "The call had not begun when the process ended.":
+            "The process ended in the middle of the booking, as the case says."},
        "the report: the calls that reached a function",
        "Compare how often the function ran with how often the model asked for it.",
        """
@@ -544,9 +607,12 @@ def resumed_run_repeats_a_call(agentloop):
 
 @fault(3, "Steps and tokens go on counting in a continued run.",
        "A continued run begins with fresh counters.",
-       ("The tools are run again when the run goes on.",
-        "The first two steps are lost from the list.",
-        "The steps begin again, and the tokens go on counting."),
+       {"The tools are run again when the run goes on.":
+            "Each function was reached once.",
+        "The first two steps are lost from the list.":
+            "All three replies stand in the list.",
+        "The steps begin again, and the tokens go on counting.":
+            "The report has fewer tokens than the plot, so these do not go on either."},
        "the report and the plot; the list is as it should be",
        "Count the replies in the list, and compare them with the steps; then the tokens of the plot with those "
        "reported.",
@@ -566,9 +632,12 @@ def limits_begin_again(agentloop):
 
 @fault(3, "The calls of a reply that was cut off never run.",
        "The calls of a reply that was cut off are run.",
-       ("The call runs although its arguments do not fit the schema.",
-        "The tool cuts its argument, and looks up a letter.",
-        "The exception in the tool ends the run."),
+       {"The call runs although its arguments do not fit the schema.":
+            "The schema wants a text for city, and “P” is one.",
+        "The tool cuts its argument, and looks up a letter.":
+            "The call in the list has “P” already, before the tool was reached.",
+        "The exception in the tool ends the run.":
+            "The run went on: the exception became an observation, and the exit is done."},
        "the first reply, to its last letter",
        "Compare the end of its text with the argument of its call. Is either whole?",
        "for call in reply.tool_calls or [] if not reply.stop_reason]",
@@ -586,9 +655,12 @@ def cut_off_call_runs(agentloop):
 
 @fault(3, "A schema with a rule that cannot be checked is refused.",
        "A rule in a schema is shown to the model, and not checked.",
-       ("The model is not shown the rule.",
-        "The call is refused, and the tool runs all the same.",
-        "The tool is called with another unit than the model asked for."),
+       {"The model is not shown the rule.":
+            "The rule stands among the tools that the model is shown: unfold them.",
+        "The call is refused, and the tool runs all the same.":
+            "No refusal stands in the list: the observation is a result.",
+        "The tool is called with another unit than the model asked for.":
+            "The call that reached the function has the model's own unit, K."},
        "the schema of the tool, which unfolds under the list",
        "Compare what the schema allows with the argument of the call, and with what came back.",
        '("title", "description", "default")',
