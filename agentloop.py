@@ -1445,8 +1445,8 @@ def without_keys(model: Model, client: Any = None) -> Model:
         try:
             return model(messages, specs)
         except Exception as error:
-            keys = [getattr(client, name, None) for name in KEYS]
-            if not (quoted := quoted_key(error, [key for key in keys if isinstance(key, str)])):
+            held = (getattr(client, name, None) for name in KEYS)  # no list, which a traceback with locals would print
+            if not (quoted := quoted_key(error, (key for key in held if isinstance(key, str)))):
                 raise
             kind, status = type(error), getattr(error, "status_code", None)
         said = f"{kind.__name__}{f' (status {status})' if status else ''} is not shown, because it quotes {quoted}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import product
+from traceback import walk_tb
 from types import SimpleNamespace
 from typing import Any
 
@@ -638,6 +639,26 @@ def test_an_answer_of_200_that_quotes_the_key_of_the_client_is_not_shown(make):
     with pytest.raises(ValueError, match="is not shown, because it quotes a key") as caught:
         make(client, "m")([user("go")], [])
     assert all(SECRET_KEY not in f"{link!r} {link}" for link in chain_of(caught.value))
+
+
+@pytest.mark.parametrize("make", [anthropic_model, openai_model])
+@pytest.mark.parametrize("said", ["no", f"{SECRET_KEY} is no key"])
+def test_a_traceback_that_prints_locals_finds_no_key_in_those_of_an_adapter(make, said):
+    class Client:
+        """A client that does not show its key when it is printed."""
+
+        api_key = SECRET_KEY
+
+        def __init__(self, asked: Any) -> None:
+            self.messages, self.chat = asked, SimpleNamespace(completions=asked)
+
+    def create(**request: Any) -> Any:
+        raise ConnectionError(said)
+
+    with pytest.raises((ConnectionError, ValueError)) as caught:
+        make(Client(SimpleNamespace(create=create)), "m")([user("go")], [])
+    frames = [frame for frame, _ in walk_tb(caught.value.__traceback__) if frame.f_code.co_filename.endswith("loop.py")]
+    assert frames and all(SECRET_KEY not in repr(frame.f_locals) for frame in frames)
 
 
 @pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
