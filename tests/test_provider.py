@@ -6,6 +6,8 @@ import json
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import urllib.error
@@ -25,6 +27,7 @@ from looplab.provider import (
     anthropic_refusal,
     by_turn,
     client_of,
+    handler_of,
     in_order,
     main,
     openai_refusal,
@@ -257,6 +260,23 @@ def post(url: str, body: Any, headers: dict[str, str] = BEARER) -> tuple[int, An
             return error.code, json.loads(error.read())
 
 
+def test_a_client_that_has_gone_is_no_error_of_the_server():
+    body, lines = json.dumps(OPENAI).encode("utf-8"), []
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nauthorization: Bearer {KEY}\r\ncontent-length: {len(body)}\r\n\r\n"
+
+    def leave(_):
+        client.close()
+        return final("It is late.")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closing is told at once
+        client.sendall(head.encode("ascii") + body)
+        connection, address = listener.accept()
+        with connection:
+            handler_of(Provider(leave), lines.append)(connection, address, None)
+    assert lines == ["POST /v1/chat/completions 200"]
+
+
 REPLY = ModelReply("I look.", [call("a", "get_weather", city="Malmö")], Usage(100, 20))
 
 
@@ -438,6 +458,7 @@ def test_a_reply_longer_than_the_limit_is_cut_with_the_stop_reason_of_the_format
     request = ANTHROPIC if path == "/v1/messages" else OPENAI
     cut, whole = (json.dumps(post(url + path, changed(request, limit, n))[1]) for n in (2, 20))
     assert '"It is 86"' in cut and f'_reason": "{status}"' in cut
+    assert re.search(r'(output|completion)_tokens": 2\b', cut)
     assert '"It is 86.0 F in Pune."' in whole and f'_reason": "{reason}"' in whole
 
 

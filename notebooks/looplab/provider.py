@@ -18,7 +18,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import zip_longest
@@ -369,7 +369,9 @@ def cut_off(reply: ModelReply, body: Json) -> ModelReply:
         calls.pop()
     text = reply.content[: limit * LETTERS]
     whole = text == reply.content and len(calls) == len(reply.tool_calls)
-    return reply if whole else ModelReply(text, calls, stop_reason="truncated")
+    if whole:
+        return reply
+    return ModelReply(text, calls, Usage(usage_of(reply, body).prompt, limit), "truncated")
 
 
 def as_json_text(reply: ModelReply) -> str | Refusal:
@@ -554,6 +556,10 @@ def handler_of(provider: Provider, log: Callable[[str], object]) -> type[BaseHTT
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True  # or each answer waits until its headers were confirmed
+
+        def handle(self) -> None:
+            with suppress(ConnectionError):  # the client may have gone, as after a time limit of its own
+                super().handle()
 
         def do_GET(self) -> None:
             if self.path == "/":
