@@ -162,6 +162,14 @@ def test_a_typical_wrong_answer_is_told_what_is_wrong_and_never_the_answer(exerc
         assert review.text.endswith(f'hint("{exercise_id}") helps.')
 
 
+def test_a_refusal_in_words_of_the_readers_own_solves_03_schema() -> None:
+    source = solution_of("03-schema")
+    ours = 'f"argument {name!r}: unsupported type {parameter.annotation!r}"'
+    assert ours in source
+    review = review_cell("03-schema", source.replace(ours, 'f"unsupported type for {name}"'))
+    assert review.solved, review.text
+
+
 def test_the_adapter_itself_solves_10_bug_although_its_replies_carry_usage() -> None:
     review = review_cell("10-bug", "def reads(response): return from_openai(response)")
     assert review.solved, review.text
