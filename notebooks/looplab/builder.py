@@ -182,6 +182,8 @@ class ScriptBuilder(Bench):
         """Put what was removed last back in its place, and run the script."""
         if self._removed:
             place, replies = self._removed.pop()
+            if not self._removed:
+                self.form.text.focus()
             self._replies = self._replies[:place] + replies + self._replies[place:]
             self._run()
 

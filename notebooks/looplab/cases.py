@@ -154,7 +154,11 @@ def judge_case(case: Case, outcome: Outcome, left: list[str]) -> tuple[bool, str
     if outcome.error or outcome.redefined:
         return False, came_back
     if not callable(case.test):
-        return type(outcome.value) is type(case.test) and outcome.value == case.test, came_back
+        got, wanted = type(outcome.value), type(case.test)
+        if got is not wanted and got in (bool, int, float) and outcome.value == case.test:
+            kinds = f"of type {got.__name__}: it must be of type {wanted.__name__}"
+            return False, f"{came_back}, which is the right value, but {kinds}"
+        return got is wanted and outcome.value == case.test, came_back
     verdict = case.test(outcome.value)
     return (False, verdict) if isinstance(verdict, str) else (bool(verdict), came_back)
 
