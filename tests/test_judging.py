@@ -172,6 +172,12 @@ def test_a_suite_that_does_not_end_is_stopped(mine: Path) -> None:
     assert repr(judge("my_agentloop.py", stage=1, seconds=0.5)) == said
 
 
+def test_a_thread_that_a_file_leaves_behind_keeps_no_report_back(mine: Path) -> None:
+    pool = "from concurrent.futures import ThreadPoolExecutor\nfrom threading import Event\n"
+    mine.write_text(f"{PLAIN}\n{pool}ThreadPoolExecutor().submit(Event().wait)\n", encoding="utf-8")
+    assert judge("my_agentloop.py", stage=1, seconds=20).holds
+
+
 def test_a_suite_that_is_not_there_is_told(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine.write_text(PLAIN, encoding="utf-8")
     monkeypatch.setattr(judging, "SPEC", judging.ROOT / "no/suite")
