@@ -91,8 +91,11 @@ def pieces_left(register: Any, /, **args: Any) -> int:
 
 def says_when(registry: ToolRegistry) -> bool | str:
     """Say whether the only tool's description says when to use it."""
-    words = registry.specs()[0]["description"].lower().split()
-    return bool(len(words) >= 6 and {"use", "when", "if"} & set(words)) or f"the description {' '.join(words)!r}"
+    if not registry.specs():
+        return "no tool: nothing was registered"
+    told = registry.specs()[0]["description"]
+    words = told.lower().split()
+    return bool(len(words) >= 6 and {"use", "when", "if"} & set(words)) or f"the description {told!r}"
 
 
 def error_with(*parts: str) -> Callable[[Any], bool]:
