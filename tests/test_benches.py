@@ -229,6 +229,10 @@ def test_a_call_runs_once_each_time_the_button_is_pressed_and_not_while_it_is_ty
     bench.run_button.click()
     bench.run_button.click()
     assert ran == ["get_weather(Pune)", "get_weather(Delhi)", "get_weather(Delhi)"]
+    assert "let it through. Tried 2 times." in html_of(bench), "a press that changes nothing else is seen"
+    bench.args.value = '{"city": '
+    bench.run()
+    assert len(ran) == 3 and bench.error_box.value == ""
 
 
 def test_an_example_is_let_go_when_the_call_is_edited_and_can_be_chosen_again():

@@ -74,9 +74,10 @@ def tried_words(tried: Tried) -> tuple[str, str, str]:
 # --- HTML and widget -----------------------------------------------------------------------------------------
 
 
-def tried_html(tried: Tried) -> str:
-    """Return the sentence of a call."""
+def tried_html(tried: Tried, times: int = 1) -> str:
+    """Return the sentence of a call, and how often it was tried in a row."""
     did, call, rest = tried_words(tried)
+    rest += f" Tried {times:,} times." if times > 1 else ""
     who, said = view.word("The registry", "tool"), view.code(view.cut(call, 60))
     return view.sentence(f"{who} {did} {said}{view.escape(rest)}")
 
@@ -107,6 +108,7 @@ class CallBench(Bench):
         self.tool = tool_field(self._specs)
         self.args = view.field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
         self.run_button = view.button("Run the call", "run", self.run, "ll-main")
+        view.on_enter(self.args, self.run)
         self._say, self._gates = view.area("", "say"), view.area("", "gates")
         self._note = view.area("", "note", "ll-live")
         fields = widgets.HBox([self.tool, self.args])
@@ -115,7 +117,7 @@ class CallBench(Bench):
         left = view.column("ll-seat-b", fields, self._note, view.controls(self.run_button), tools)
         right = view.column("ll-seat-a", self._gates)
         super().__init__(self.preset, self._say, view.columns(left, right), hook="call")
-        self._filling = False
+        self._filling, self._times = False, 0
         self.preset.observe(self._take_preset, names="value")
         for field in (self.tool, self.args):
             field.observe(self._typed, names="value")
@@ -124,8 +126,11 @@ class CallBench(Bench):
     @guarded
     def run(self, _: Any = None) -> None:
         """Execute the call in the fields."""
-        if begun := self._draft.begun_call():
+        draft = self._draft
+        if begun := draft.begun_call() if draft.is_ready else None:
+            last = self.tried.call if self._times else None
             self.tried = try_call(self._registry, *begun)
+            self._times = self._times + 1 if self.tried.call == last else 1
             self._gates.value = gates_html(self.tried)
             self._show()
 
@@ -155,7 +160,7 @@ class CallBench(Bench):
         draft = self._draft
         begun = draft.begun_call() if draft.is_ready else None
         was_tried = begun == (self.tried.call.name, self.tried.call.args)
-        self._say.value = tried_html(self.tried) if was_tried else untried_html(self.tried)
+        self._say.value = tried_html(self.tried, self._times) if was_tried else untried_html(self.tried)
         mark_invalid_fields(draft, self.tool, self.args)
         self._note.value = fields_note(draft)
         self.run_button.disabled = not begun

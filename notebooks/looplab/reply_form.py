@@ -11,8 +11,8 @@ import ipywidgets as widgets
 from agentloop import Json, ModelReply, ToolCall
 from looplab.typed import NotJson, read_json, trouble
 from looplab.view import (
-    area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, mark_invalid, plural,
-    word,
+    area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, mark_invalid, on_enter,
+    plural, word,
 )
 
 SAMPLES = {"string": "…", "integer": 0, "number": 0, "boolean": True}
@@ -121,6 +121,7 @@ class ReplyForm(widgets.VBox):
         self.args = field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
         self.stop = choices("Stop reason", STOP_REASONS.items(), "stop-reason", "")
         self.add = button("Add call", "add-call", self._add)
+        on_enter(self.args, lambda: self._add(None))
         self._note, self._forecast = area("", "note", "ll-live"), area("", "forecast", "ll-live")
         self._rows = widgets.VBox()
         self._rows.add_class("ll-calls")
@@ -174,7 +175,7 @@ class ReplyForm(widgets.VBox):
 
     @guarded
     def _add(self, button: Any) -> None:
-        if begun := self.draft.begun_call():
+        if not self.add.disabled and (begun := self.draft.begun_call()):
             self.tool.focus()  # first, so that a second Enter meets no other button
             self._calls.append(begun)
             self._show_calls()

@@ -355,6 +355,11 @@ def field(widget: Any, hook: str, *classes: str) -> Any:
     return _named(widget, hook, ("ll-field", *classes))
 
 
+def on_enter(text_field: Any, act: Callable[[], Any]) -> None:
+    """Call `act` whenever Enter is pressed in a field of one line."""
+    text_field.on_msg(lambda _, told, buffers: act() if told.get("event") == "submit" else None)
+
+
 def switch(text: str, hook: str) -> widgets.Checkbox:
     """Return a checkbox, off, with its text beside it."""
     return _named(widgets.Checkbox(description=text, indent=False), hook, ("ll-switch",))
