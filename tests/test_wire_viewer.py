@@ -6,6 +6,7 @@ import ast
 import re
 from copy import deepcopy
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -338,6 +339,14 @@ def test_half_an_emoji_is_shown_as_it_is_sent() -> None:
 def test_a_list_that_no_provider_would_accept_is_refused_in_a_sentence(messages: list[Json]) -> None:
     with pytest.raises(ValueError, match="message|task|observation"):
         wire_viewer(messages, SPEC_LIST)
+
+
+@pytest.mark.parametrize(("messages", "specs", "kind"), [
+    (None, SPEC_LIST, "NoneType"), (SimpleNamespace(messages=two_cities()), SPEC_LIST, "SimpleNamespace"),
+    (two_cities(), ToolRegistry(), "ToolRegistry")])
+def test_a_result_or_a_registry_in_the_place_of_a_list_is_a_sentence(messages: Any, specs: Any, kind: str) -> None:
+    with pytest.raises(ValueError, match=rf"takes result.messages and registry.specs\(\), and not {kind}$"):
+        wire_viewer(messages, specs)
 
 
 def names_in(value: Any) -> set[str]:

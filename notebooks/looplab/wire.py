@@ -376,6 +376,10 @@ def at_a_word(text: str, width: int) -> str:
 def wire_viewer(messages: Iterable[Json], specs: Iterable[Json]) -> WireViewer:
     """Show a message list beside what each provider is sent for it; a chosen message is lit on both sides.
 
-    Raises ValueError for a list that no provider would accept.
+    Raises ValueError for a list that no provider would accept, or what is no list, like a result or a registry.
     """
+    for given in (messages, specs):
+        if not isinstance(given, Iterable):
+            kind = type(given).__name__
+            raise ValueError(f"wire_viewer takes result.messages and registry.specs(), and not {kind}")
     return WireViewer(messages, specs)
