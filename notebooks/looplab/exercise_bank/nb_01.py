@@ -62,7 +62,7 @@ SHAPES = Exercise(
         Case('messages[0]["content"]', "the text that stands beside the call", "Now I convert it."),
         Case(
             'messages[0]["tool_calls"]',
-            "a list with one call: its id, its name, its arguments",
+            "a list with one call, a plain dict: its id, its name, its arguments",
             [{"id": "c2", "name": "c_to_f", "args": {"celsius": 30}}],
         ),
         Case('messages[1]["role"]', "the role of what a tool returned", "tool"),
