@@ -582,6 +582,7 @@ def test_what_the_test_may_need_is_shown_once_the_fault_is_known():
 
 def test_a_line_is_as_it_should_be_or_the_one():
     bench = bug_clinic(4)
+    bench.line.value = min(lines_of(bench.fault)) + 3
     bench.buttons["locate"].click()
     assert "is as it should be" in bench._areas["found"].value and "ll-now" not in bench._areas["listing"].value
     bench.line.value = min(lines_of(bench.fault))
@@ -598,6 +599,17 @@ def test_a_line_that_the_file_has_not_is_told(number):
     bench.buttons["locate"].click()
     assert "The file has no such line; its lines are 1 to " in bench._areas["found"].value
     assert bench._areas["listing"].value == before and not bench.done["located"]
+
+
+def test_a_line_without_code_is_no_try():
+    bench = bug_clinic(19)
+    for line in (bench.line.value, bench.line.value + 1):
+        bench.line.value = line
+        bench.buttons["locate"].click()
+        assert f"Line {line} holds no code: take one that does." in bench._areas["found"].value
+    bench.line.value = min(lines_of(bench.fault))
+    bench.buttons["locate"].click()
+    assert bench.chart.located == "at once"
 
 
 def test_a_line_of_another_section_is_shown_there_and_one_outside_of_the_loop_is_told():

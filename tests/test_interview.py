@@ -1350,6 +1350,29 @@ def test_what_another_kernel_kept_in_the_same_place_is_put_aside_and_not_written
     assert after_a_restart(tmp_path).interview.released == 2
 
 
+def test_the_clock_alone_puts_nothing_aside_that_another_notebook_keeps(room, tmp_path):
+    watch, state = Watch(), tmp_path / "my_interview_state.json"
+    room.interview.clock = Clock(45, watch)
+    room.buttons["start"].click()
+    room.buttons["next"].click()
+    watch.seconds += 20
+    room.beat()
+    assert json.loads(state.read_text(encoding="utf-8"))["used"] == 20
+    state.write_text(json.dumps(WHOLE), encoding="utf-8")
+    watch.seconds += 20
+    room.beat()
+    assert json.loads(state.read_text(encoding="utf-8")) == WHOLE and not room.error_box.value
+    room.buttons["next"].click()
+    assert "it is now my_interview_state_1.json. If the interview is open in two notebooks," in room.error_box.value
+
+
+def test_while_the_checks_run_this_stands_beside_the_button(room, monkeypatch):
+    said = []
+    monkeypatch.setattr(room.interview, "run_checks", lambda: said.append(room._headline.value))
+    room.buttons["checks"].click()
+    assert ["The checks run …" in text for text in [*said, room._headline.value]] == [True, False]
+
+
 def test_that_nothing_can_be_kept_is_said_once_and_why(room, tmp_path):
     (tmp_path / "my_interview_state.json").mkdir()
     said = []

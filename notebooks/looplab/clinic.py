@@ -138,10 +138,18 @@ def located_text(fault: Fault, line: int) -> str:
         return f"That is it: line {line}, in {place_of(fault)[0]}."
     if lines[line - 1].strip().startswith(fault.alike):
         return f"Line {line} could do it, by what the run shows; but it is as it should be. What works with it?"
+    if holds_no_code(fault, line):
+        return f"Line {line} holds no code: take one that does."
     close = " You are close." if {line - 1, line + 1} & wrong else ""
     if not any(line in section.numbers for section in sections_of(broken_text(fault))):
         close = " The fault is in one of the five sections of the loop."
     return f"Line {line} is as it should be.{close}"
+
+
+def holds_no_code(fault: Fault, line: int) -> bool:
+    """Say whether a line is no answer to which line it is: it is not in the file, or it is empty or a comment."""
+    text = dict(enumerate(broken_text(fault).split("\n")[:-1], 1)).get(line, "").strip()
+    return line not in statement_lines(fault) and (not text or text.startswith("#"))
 
 
 def chosen_text(fault: Fault, choice: str, diagnosed: bool) -> str:
@@ -220,7 +228,7 @@ class ClinicBench(Bench):
             "same": view.button("It says the same", "same", lambda _: self.agree(True)),
             "other": view.button("It does not", "other", lambda _: self.agree(False)),
             "locate": view.button("It is this line", "locate", self.locate),
-            "hint": view.button("Hint", "hint", self.hint),
+            "hint": view.button("Hint", "hint", self.hint, "ll-once"),
             "answer": view.button("Show our test", "answer", self.answer),
         }
         self._build()
@@ -336,7 +344,7 @@ class ClinicBench(Bench):
     def locate(self, _: Any = None) -> None:
         """Say whether the line is the one with the fault, and show the section that it stands in."""
         chart, line = self.chart, self.line.value
-        if not 1 <= line <= broken_text(self.fault).count("\n"):
+        if holds_no_code(self.fault, line):
             self._areas["found"].value = view.note(located_text(self.fault, line))
             return
         chart.asked, right = line, line in statement_lines(self.fault)

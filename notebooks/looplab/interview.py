@@ -30,6 +30,7 @@ KEPT = ("minutes", "seed", "released", "began", "aloud_began", "ticks", "aloud",
 NOT_SEEN = "I have not seen your file yet."
 SHOWN = 3
 SAVE_FIRST = "save the file first (Ctrl+S, on a Mac Cmd+S), then check"
+OPEN_TWICE = "If the interview is open in two notebooks, go on in one of them."
 SANDBOX = sandbox.Sandbox("looplab.also_asked")
 
 
@@ -332,17 +333,22 @@ def keep(interview: Interview) -> str:
     state = {name: getattr(interview, name) for name in KEPT} | {"used": interview.clock.used}
     try:
         if path.is_file():
-            found = read_state(path)
-            if found == state:
+            if read_state(path) == state:
                 return ""
-            if interview.kept is None or found != interview.kept:
-                said = f"{STATE} was not of this interview; it is now {put_aside(path)}."
+            if holds_another(interview):
+                said = f"{STATE} was not of this interview; it is now {put_aside(path)}. {OPEN_TWICE}"
         keep_json(path, state)
         interview.kept = deepcopy(state)
         return said
     except OSError as error:
         why = "is a folder" if path.is_dir() else f"cannot be written: {error.strerror or type(error).__name__}"
         return f"Your parts and marks are not kept, because {STATE} {why}."
+
+
+def holds_another(interview: Interview) -> bool:
+    """Say whether the file of the state is not as this interview left it: another notebook may go on with it."""
+    path = interview.folder / STATE
+    return path.is_file() and (interview.kept is None or read_state(path) != interview.kept)
 
 
 def read_state(path: Path) -> Any:

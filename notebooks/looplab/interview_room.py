@@ -11,8 +11,8 @@ import ipywidgets as widgets
 from looplab import view
 from looplab.folded import Folded
 from looplab.follow_ups import FOLLOW_UPS, sentence_of
-from looplab.interview import (FILE, NOTEBOOKS, STATE, Interview, as_minutes, headline, keep, kept, opening, report,
-                               short_answers)
+from looplab.interview import (FILE, NOTEBOOKS, STATE, Interview, as_minutes, headline, holds_another, keep, kept,
+                               opening, report, short_answers)
 from looplab.interview_brief import ALOUD_MINUTES, BRIEF, LENGTHS, MARKS, PARTS, RUBRIC
 from looplab.interview_questions import QUESTIONS
 from looplab.interview_result import result_blocks, result_html, save_page
@@ -73,9 +73,9 @@ class RoomBench(Bench):
         self.seed = view.field(widgets.Text(str(asked.seed), description="Seed", continuous_update=False),
                                "seed", "ll-seed")
         self.buttons = {
-            "start": view.button("Start the clock", "start", self.start_or_pause, "ll-main"),
+            "start": view.button("Start the clock", "start", self.start_or_pause, "ll-main", "ll-once"),
             "file": view.button(f"Make {FILE}", "file", self.make_file),
-            "next": view.button("First part", "next", self.next_part),
+            "next": view.button("First part", "next", self.next_part, "ll-once"),
             "checks": view.button("Run checks", "checks", self.run_checks),
             "again": view.button("Start again", "again", self.start_again),
             "sure": view.button("Yes, start again", "sure", self.start_anew),
@@ -127,7 +127,8 @@ class RoomBench(Bench):
         interview = self.interview
         for button in self.buttons.values():
             button.disabled = True
-        self._report.value = '<p class="ll-note">The checks run …</p>'
+        self._headline.value = '<span class="ll-muted">The checks run …</span>'
+        self._report.value = ""
         try:
             interview.run_checks()
         finally:
@@ -195,11 +196,15 @@ class RoomBench(Bench):
 
     async def _keep_ticking(self) -> None:
         while self.interview.clock.runs:
-            self._show_clock()
-            self.keep_pace()
-            if int(self.interview.clock.used) % 20 == 0:
-                self.keep()
+            self.beat()
             await asyncio.sleep(1)
+
+    def beat(self) -> None:
+        """Do what is due each second; what another notebook keeps is left alone until a button is pressed here."""
+        self._show_clock()
+        self.keep_pace()
+        if int(self.interview.clock.used) % 20 == 0 and not holds_another(self.interview):
+            self.keep()
 
     def _show_clock(self) -> None:
         clock = self.interview.clock

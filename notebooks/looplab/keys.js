@@ -37,6 +37,14 @@
         if (pressed) requestAnimationFrame(showWhatCame);
     });
 
+    /* Where a press is hard to undo, the second of a double click, and a key held down, are no second wish. */
+    body.addEventListener('click', event => {
+        if (event.detail > 1 && event.target.closest('.ll-once')) event.stopPropagation();
+    }, true);
+    body.addEventListener('keydown', event => {
+        if (event.repeat && event.key === 'Enter' && event.target.closest('.ll-once')) event.preventDefault();
+    }, true);
+
     /* After a press, the notebook is scrolled no further than it takes to see what got the focus, and the sentence,
        where it changed; until the reader does something else. */
     let pressed = null;
@@ -55,8 +63,16 @@
     };
 
     /* A control that is switched off or replaced leaves the focus to the nearest one of its row, or of its view, and
-       where there is none, to the view itself: not to the page, where the next key would be the notebook's. */
+       where there is none, to the view itself: not to the page, where the next key would be the notebook's. One that
+       is switched on again gets it back, unless the reader has done something else since. */
+    let owner = null;
+    for (const type of ['keydown', 'pointerdown'])
+        body.addEventListener(type, () => { owner = null; }, true);
     const keepFocus = () => {
+        if (owner?.isConnected && !owner.disabled && owner.checkVisibility()) {
+            owner.focus({preventScroll: true});
+            owner = null;
+        }
         const isLost = view?.isConnected && place >= 0 && (used.disabled || !used.checkVisibility());
         if (!isLost || ![body, used].includes(document.activeElement)) return;
         const controls = controlsOf(view), row = used.parentElement;
@@ -64,6 +80,7 @@
             && (part.matches('button, input, textarea, select, [role="slider"]') || part === controls[place]);
         const distance = part => Math.abs(controls.indexOf(part) - place) + controls.length * (part.parentElement !== row);
         const [heir = view] = controls.filter(isHeir).sort((a, b) => distance(a) - distance(b));
+        owner ??= used;
         heir.focus({preventScroll: true});
     };
 

@@ -68,6 +68,19 @@ def test_an_interview_is_played_from_the_first_part_to_the_saved_page(notebook, 
     assert "05_exits.ipynb" in (folder / "my_interview_result.html").read_text(encoding="utf-8")
 
 
+def test_a_double_click_is_one_wish_and_the_focus_comes_back_after_the_checks(notebook, folder):
+    page = notebook(ROOM)
+    page.locator("button.t-start").dblclick()
+    page.wait_for_function("/running/.test(document.querySelector('.t-clock').textContent)")
+    page.locator("button.t-next").dblclick()
+    wait_for(page, "asked", "1. Shapes")
+    press(page, "checks")
+    wait_for(page, "report", "There is no file my_interview.py yet")
+    page.wait_for_function("document.activeElement.matches('button.t-checks:enabled')")
+    assert "running" in page.locator(".t-clock").inner_text()
+    assert "2. Validator" not in page.locator(".t-asked").inner_text()
+
+
 def test_beside_an_open_file_the_brief_wraps_and_only_code_scrolls_sideways(notebook, folder):
     page = notebook(*INTERVIEW, width=720)
     (folder / "my_interview.py").write_text(PLAIN, encoding="utf-8")
