@@ -50,7 +50,7 @@ def judge_files(
         if text is not None:
             (folder / f"{name}.py").write_text(text, encoding="utf-8")
         jobs.append((f"{name}.py", stage, f"{name}.json"))
-    options = (*OPTIONS, "--assert=plain", *options)
+    options = (*OPTIONS, *WITHOUT, "--assert=plain", *options)
     with (folder / "output.txt").open("w", encoding="utf-8") as output:
         running = [
             subprocess.Popen(

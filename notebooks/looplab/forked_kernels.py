@@ -17,8 +17,8 @@ from typing import Any
 
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
-IMPORTED = ["ipykernel.kernelapp", "ipykernel.debugger", "ipywidgets", "matplotlib.backends.backend_agg",
-            "matplotlib.figure"]
+IMPORTED = ["ipykernel.kernelapp", "ipykernel.debugger", "matplotlib.backends.backend_agg", "looplab.exercises",
+            "looplab.plots", "looplab.prediction", "looplab.recordings", "looplab.show", "looplab.worlds"]
 
 
 def pytest_configure() -> None:
@@ -75,11 +75,15 @@ class KernelProcess(getattr(multiprocessing.context, "ForkServerProcess", object
 
 
 def run_kernel(command: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Do in this process what a kernel's command line does in its own, but keep no history of the cells."""
+    """Do in this process what a kernel's command line does in its own.
+
+    But keep no history, and make no tracebacks: no test reads them, and the first takes long.
+    """
     from ipykernel.kernelapp import IPKernelApp
 
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = [*command[command.index("ipykernel_launcher"):], "--HistoryManager.enabled=False"]
+    without = ["--HistoryManager.enabled=False", "--InteractiveShell.xmode=Minimal"]
+    sys.argv = command[command.index("ipykernel_launcher"):] + without
     IPKernelApp.launch_instance()
