@@ -519,6 +519,18 @@ def test_what_was_done_at_a_case_is_there_again_in_a_new_bench_and_in_another_ke
     assert bug_clinic(4).done == {step: set() for step in charts.STEPS}
 
 
+def test_of_other_cases_what_another_kernel_has_kept_is_not_written_over(kept):
+    bench = bug_clinic(4)
+    bench.buttons["hint"].click()
+    cases = {"2": {"hints": 2}, "4": {"hints": 3}}
+    kept.write_text(json.dumps({"version": 1, "cases": cases}), encoding="utf-8")
+    bench.buttons["hint"].click()
+    assert {number: chart["hints"] for number, chart in json.loads(kept.read_text(encoding="utf-8"))["cases"].items()
+            if number in cases} == {"2": 2, "4": 2}
+    bench.show(2)
+    assert "Hint 2 of 3." in bench._areas["hints"].value
+
+
 def test_what_is_chosen_and_half_written_is_there_again_before_any_button_is_pressed():
     bench = bug_clinic(4)
     bench.options.value, bench.words.value, bench.line.value = wrong_one(bench.fault), "It looks", 480

@@ -71,9 +71,11 @@ def chart_of(kept: Json) -> Chart:
     return Chart(**{f.name: kept[f.name] for f in fields(Chart) if type(kept.get(f.name)) is type(empty[f.name])})
 
 
-def keep_charts() -> None:
-    """Write the charts to the file, whole or not at all."""
+def keep_charts(number: int) -> None:
+    """Write the charts to the file, whole or not at all; of the cases but this one, another notebook may know more."""
     global unsaved
+    if not unsaved:
+        CHARTS.update({case: chart for case, chart in read_charts().items() if case != number})
     try:
         keep_json(FILE, {"version": 1, "cases": {number: asdict(chart) for number, chart in CHARTS.items()}})
         unsaved = False

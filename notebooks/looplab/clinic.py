@@ -397,7 +397,7 @@ class ClinicBench(Bench):
         if not self._showing:
             chart = self.chart
             chart.choice, chart.words, chart.line = self.options.value or "", self.words.value, self.line.value
-            charts.keep_charts()
+            charts.keep_charts(self.fault.number)
 
     @guarded
     def _picked_section(self, change: Any) -> None:
@@ -405,7 +405,7 @@ class ClinicBench(Bench):
             self._show_listing()
 
     def _keep(self) -> None:
-        charts.keep_charts()
+        charts.keep_charts(self.fault.number)
         self._show_chart()
 
     def _show_listing(self) -> None:
