@@ -364,6 +364,19 @@ def test_calls_are_added_and_removed_one_by_one():
     assert len(seat.game.replies) == 1 and "That did not work" not in seat.form._note.value
 
 
+def test_no_half_filled_form_is_told_of():
+    seat = you_are_the_model(WEATHER_TASK, weather_world)
+    seat.form.tool.value, seat.form.args.value = "get_weather", '{"city": "Pune"}'
+    told, could_send = [], []
+    seat.form._note.observe(lambda change: told.append(change["new"]), "value")
+    seat.send_button.observe(lambda change: could_send.append(not change["new"]), "disabled")
+    seat.form.add.click()
+    assert len(told) == 1 and "No call begun." in told[0] and could_send == []
+    seat.send_button.click()
+    seat.undo_button.click()
+    assert [text for text in told if "yet" in text] == [] and could_send == [False, True]
+
+
 def test_bad_json_keeps_what_was_typed_and_cannot_be_sent():
     seat = you_are_the_model(WEATHER_TASK, weather_world)
     reply_in(seat, "text", "c_to_f", '{"celsius": 30')

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ipywidgets as widgets
@@ -116,6 +116,7 @@ class ReplyForm(widgets.VBox):
         self._specs = {spec["name"]: spec for spec in specs}
         self.on_change: Callable[[], Any] = lambda: None
         self._calls: list[tuple[str, Any]] = []
+        self._filling = False
         self.text = field(widgets.Textarea(description="Text", rows=2), "text", "ll-grows")
         self.tool = tool_field(self._specs)
         self.args = field(widgets.Text(description="Arguments, as JSON"), "args", "ll-json")
@@ -147,8 +148,10 @@ class ReplyForm(widgets.VBox):
     def fill(self, draft: Draft) -> None:
         """Write a draft into the fields."""
         self._calls = list(draft.calls)
+        self._filling = True  # the fields change one after the other
         self.text.value, self.tool.value, self.args.value = draft.text, draft.tool, draft.args
         self.stop.value = draft.stop_reason
+        self._filling = False
         self._show_calls()
         self._changed()
 
@@ -165,6 +168,8 @@ class ReplyForm(widgets.VBox):
 
     @guarded
     def _changed(self, change: Any = None) -> None:
+        if self._filling:
+            return
         draft, closed = self.draft, self.text.disabled
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
         mark_invalid_fields(draft, self.tool, self.args)
@@ -177,9 +182,7 @@ class ReplyForm(widgets.VBox):
     def _add(self, button: Any) -> None:
         if not self.add.disabled and (begun := self.draft.begun_call()):
             self.tool.focus()  # first, so that a second Enter meets no other button
-            self._calls.append(begun)
-            self._show_calls()
-            self.tool.value = self.args.value = ""
+            self.fill(replace(self.draft, calls=(*self._calls, begun), tool="", args=""))
 
     def _show_calls(self) -> None:
         self._rows.children = [self._row(i, *made) for i, made in enumerate(self._calls)] or [
