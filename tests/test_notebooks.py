@@ -171,6 +171,23 @@ def its_markdown_cells_have_1_to_120_words_beside_lists_tables_and_folded_answer
             yield f"cell {cell.id} has {words} words"
 
 
+MINUTES = re.compile(r"\*\*(\d+) minutes\.?\*\*")
+
+
+@rule(prose("**5 minutes.** " + "Word. " * 10), prose("**5 minutes.** " + "Word.\n* Word.\n" * 1000))
+def it_takes_about_the_minutes_that_it_says(book: Book) -> Iterator[str]:
+    said = MINUTES.search(book.text)
+    outputs = [output for cell in book.cells("code") for output in cell.outputs]
+    read = [re.sub(r"<details>.*?</details>", "", cell.source, flags=re.DOTALL) for cell in book.cells("markdown")]
+    read += [output.get("data", {}).get("text/plain", output.get("text", "")) for output in outputs]
+    words = sum(bool(re.search(r"\w", word)) for text in read for word in text.split())
+    lines = sum(bool(line.strip()) for cell in book.cells("code") for line in cell.source.splitlines())
+    exercises = sum("exercise" in cell.metadata.get("tags", []) for cell in book.cells("code"))
+    minutes = words / 220 + lines / 20 + exercises  # to read it all; to solve the exercises comes on top
+    if said and abs(minutes - int(said[1])) > 4:
+        yield f"says {said[1]} minutes and takes {minutes:.0f}"
+
+
 @rule(
     prose("![](../agentloop.py)"),
     prose("![A cycle](../figures/none.svg)"),

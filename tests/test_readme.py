@@ -48,6 +48,13 @@ def test_the_map_names_exactly_the_notebooks_there_are_in_order() -> None:
     assert mapped == [f"notebooks/{path.name}" for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.ipynb"))]
 
 
+@pytest.mark.parametrize("path", [ROOT / "README.md", NOTEBOOKS / "00_start_here.ipynb"], ids=lambda path: path.stem)
+def test_a_map_gives_the_minutes_that_each_notebook_says_itself(path: Path) -> None:
+    rows = re.findall(r"\| \[(\d\d) .*?\| (\d+) \|", path.read_text(encoding="utf-8"))
+    texts = {book.name[:2]: book.read_text(encoding="utf-8") for book in NOTEBOOKS.glob("*.ipynb")}
+    assert rows and [row for row in rows if f"**{row[1]} minutes" not in texts[row[0]]] == []
+
+
 def test_every_link_and_picture_of_the_readme_is_a_file_of_the_project() -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#]+)", README)
     assert targets and [target for target in targets if not (ROOT / target).exists()] == []
