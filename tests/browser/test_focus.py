@@ -20,7 +20,7 @@ def focus_comes_to(page, text):
 def test_a_control_that_is_switched_off_leaves_the_focus_to_the_nearest_one(notebook):
     page = notebook(PLAYER, PREDICT)
     for pressed, heir in (("last", "Back"), ("first", "Play"), ("jump-exit", ""), ("first", "Play")):
-        page.locator(f".t-{pressed}").press("Enter")
+        page.locator(f".t-{pressed}:enabled").press("Enter")
         focus_comes_to(page, heir)
     page.locator(".t-option-1").press("Enter")
     focus_comes_to(page, "the view")
