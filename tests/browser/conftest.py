@@ -162,7 +162,7 @@ class Desk:
         return page
 
     def _note_console(self, said: Any) -> None:
-        if said.type == "error":
+        if said.type == "error" and "Canceled future for debug_request" not in said.text:  # overtaken by a restart
             self.complaints.append(said.text)
 
     def _note_error(self, error: Any) -> None:
