@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import agentloop
@@ -26,6 +28,12 @@ def test_every_run_of_ours_ends_by_exactly_one_exit_in_time_with_one_observation
     assert {run.exit for run in ours.runs} == {"done", "step_limit", "token_budget"}
     assert ours.sentence == ("584 scripts of 1 to 3 replies: 584 end by exactly one exit in time, with one observation "
                              "a call; 0 do not.")
+
+
+@pytest.mark.parametrize("name", ["plain", "careful", "terse", "objects"])
+def test_a_loop_of_ones_own_is_given_replies_of_its_own_shapes(name):
+    text = (Path(__file__).parent / f"fixtures/{name}.py").read_text(encoding="utf-8")
+    assert all_endings(2, token_budget=500, loop=load(text)).broken == []
 
 
 def test_the_table_counts_every_run_once(ours):

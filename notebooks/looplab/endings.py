@@ -15,18 +15,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import agentloop
-from agentloop import Json, ModelReply, asks, call, count_tokens, describe, final
+from agentloop import Json, count_tokens, describe
 from looplab.plots import EDGE, EXIT, PAPER, SERIES, TRACK, Plot
 
-KINDS: dict[str, ModelReply] = {
-    "text": final("It is done."),
-    "empty": final(""),
-    "one call": asks(call("a", "look", at="sky")),
-    "two calls": asks(call("a", "look", at="sky"), call("b", "look", at="sea")),
-    "text and call": asks(call("a", "look", at="sky"), text="Let me look."),
-    "unknown tool": asks(call("a", "listen", to="rain")),
-    "bad arguments": asks(call("a", "look", at=7)),
-    "raising tool": asks(call("a", "look", at="sun")),
+LOOK = ("a", "look", {"at": "sky"})
+KINDS: dict[str, tuple[str, list[tuple[str, str, Json]]]] = {  # the text of a reply, and its calls
+    "text": ("It is done.", []),
+    "empty": ("", []),
+    "one call": ("", [LOOK]),
+    "two calls": ("", [LOOK, ("b", "look", {"at": "sea"})]),
+    "text and call": ("Let me look.", [LOOK]),
+    "unknown tool": ("", [("a", "listen", {"to": "rain"})]),
+    "bad arguments": ("", [("a", "look", {"at": 7})]),
+    "raising tool": ("", [("a", "look", {"at": "sun"})]),
 }
 EXITS = {"done": TRACK, "step_limit": EDGE, "token_budget": EXIT}
 OTHER = "other"  # an exception, or a status that no limit explains
@@ -46,6 +47,12 @@ def look_registry(loop: Any) -> Any:
     return registry
 
 
+def reply_of(loop: Any, kind: str) -> Any:
+    """Return a reply of a kind in the shapes of a loop, which may have methods of their own."""
+    text, calls = KINDS[kind]
+    return loop.ModelReply(text, [loop.ToolCall(*parts) for parts in calls])
+
+
 @dataclass(frozen=True)
 class Ending:
     """How the run of a script ended: its exit, its steps, and the rules it broke."""
@@ -58,14 +65,14 @@ class Ending:
 
 def run_script(loop: Any, registry: Any, script: tuple[str, ...], token_budget: int) -> Ending:
     """Run a script with as many steps as it has replies, and hold the rules against the message list alone."""
-    asked = 0
+    asked, replies = 0, [reply_of(loop, kind) for kind in script]
 
-    def model(messages: list[Json], specs: list[Json]) -> ModelReply:
+    def model(messages: list[Json], specs: list[Json]) -> Any:
         nonlocal asked
         asked += 1
         if asked > len(script):
             raise AssertionError("the script ran out")
-        return KINDS[script[asked - 1]]
+        return replies[asked - 1]
 
     try:
         result = loop.run_agent("Look.", model, registry, max_steps=len(script), token_budget=token_budget)
