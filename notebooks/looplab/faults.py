@@ -342,7 +342,7 @@ def letters_escaped(agentloop):
 @fault(2, "A refusal says what the tool expects.",
        "A refused call is not told what the tool expects.",
        {"The arguments are not checked, and the function raises.":
-            "No call reached a function.",
+            "The observation names no exception, and no call reached a function.",
         "The refusal names the wrong argument.":
             "The tool does require city, and the call does not have it.",
         "The refusal never reaches the model.":
@@ -612,7 +612,7 @@ def resumed_run_repeats_a_call(agentloop):
         "The first two steps are lost from the list.":
             "All three replies stand in the list.",
         "The steps begin again, and the tokens go on counting.":
-            "The report has fewer tokens than the plot, so these do not go on either."},
+            "The report has fewer tokens than the plot adds up."},
        "the report and the plot; the list is as it should be",
        "Count the replies in the list, and compare them with the steps; then the tokens of the plot with those "
        "reported.",
