@@ -444,6 +444,12 @@ WRONG = {
     "approval: calls before it are lost": (
         "approval", "if call.name in risky:", "if any(c.name in risky for c in reply.tool_calls):",
         "observations of []"),
+    "approval: the calls that are left are taken out of the list": (
+        "approval", "            if call.name in risky:",
+        '            if call.name in risky:\n                calls[reply.tool_calls.index(call):] = []',
+        "the calls in the list are ['a']"),
+    "timeout: None is taken for late": (
+        "timeout", "if not outcome:", "if not outcome or outcome[0] == (None, None):", "it raised TimeoutError"),
     "timeout: the function is waited for": (
         "timeout", "thread.join(seconds)", "thread.join()", "still running after 1 seconds"),
     "timeout: a text in place of an exception": (
@@ -457,9 +463,19 @@ WRONG = {
         "repeated calls", "last = made[1 - most:]\n    return all(one == last[0] and one[0] == asked for one in last)",
         "return sum(one[0] == asked for one in made) >= most - 1", "it ended with repeated_call"),
     "repeats: on from the start": ("repeated calls", "max_repeats=None", "max_repeats=3", "repeated_call, ran 2 times"),
+    "repeats: the number is not looked at": (
+        "repeated calls", "repeats(made, asked, max_repeats)", "repeats(made, asked, max_repeats and 3)",
+        "repeated_call, ran 2 times"),
+    "repeats: tools are not compared": (
+        "repeated calls", "asked = (call.name, ", 'asked = ("", ', "it ended with repeated_call"),
     "parallel: one after the other": (
         "parallel calls", "pool.map(", "map(", "the first was over before the second began"),
     "resume: counters begin again": ("resume", "result.tokens\n", "0\n", "steps and tokens are"),
+    "resume: the steps are for the second half": (
+        "resume", "max_steps + 1):", "result.steps + max_steps + 1):", "done, 4 steps and token_budget, 2 steps"),
+    "resume: the budget is for the second half": (
+        "resume", "if spent + prompt", "if spent - result.tokens + prompt",
+        "step_limit, 3 steps and token_budget, 3 steps"),
     "resume: the old result is edited": (
         "resume", "copy.deepcopy(result.messages)", "result.messages", "resume changed the result"),
     "resume: a run that is done goes on": ("resume", 'if result.status == "done":', "if False:", "no ValueError came"),
@@ -485,7 +501,7 @@ def test_a_wrong_answer_is_told_what_came_back(tmp_path, one_second, why):
 ])
 def test_whatever_is_in_the_file_the_change_is_judged(tmp_path, one_second, text, told):
     found = change(tmp_path, "resume", text)
-    assert len(found) == 4 and not any(requirement.holds for requirement in found) and told in found[0].came_back
+    assert len(found) == 5 and not any(requirement.holds for requirement in found) and told in found[0].came_back
 
 
 def test_the_change_is_part_of_the_report(tmp_path):
@@ -493,7 +509,7 @@ def test_the_change_is_part_of_the_report(tmp_path):
     state.file.write_text(PLAIN, encoding="utf-8")
     state.run_checks()
     text = twin_text(report(state))
-    assert re.search(r"A change +0 of 4 +I see nothing of this yet", text)
+    assert re.search(r"A change +0 of 5 +I see nothing of this yet", text)
     tried, expected, came_back = text[text.index("tried: "):].splitlines()[:3]
     assert tried == 'tried:     with_timeout(fn, 2)(x="sky"), where fn returns at once'
     assert expected.startswith("expected:  A function that is done in time gives its result")

@@ -117,6 +117,16 @@ def calls_before_it_are_answered(mine: Any) -> None:
     assert (list(observed(result)), ran) == (["a"], ["look 1"]), f"observations of {list(observed(result))}, ran {ran}"
 
 
+def open_calls_stay_in_the_list(mine: Any) -> None:
+    """The reply stands in the list with all its calls, so that a later run knows which are open.
+
+    Tried: a reply with look, refund and look, where refund is risky
+    """
+    result, _ = run_refund(mine)
+    asked = [c["id"] for m in result.messages if m["role"] == "assistant" for c in m["tool_calls"]]
+    assert asked == ["a", "b", "c"], f"the calls in the list are {asked}"
+
+
 def without_risk_as_before(mine: Any) -> None:
     """A run without a risky call ends as before.
 
@@ -136,6 +146,15 @@ def result_in_time(mine: Any) -> None:
     """
     value = mine.with_timeout(lambda x: f"the {x}", 2)(x="sky")
     assert value == "the sky", f"it gave {value!r}"
+
+
+def none_in_time(mine: Any) -> None:
+    """A function that returns None in time is not late.
+
+    Tried: with_timeout(fn, 2)(), where fn returns None at once
+    """
+    value = mine.with_timeout(lambda: None, 2)()
+    assert value is None, f"it gave {value!r}"
 
 
 def too_slow(mine: Any) -> None:
@@ -198,6 +217,15 @@ def third_is_not_run(mine: Any) -> None:
     assert got == ("repeated_call", None, 2), f"{result.status}, ran {len(ran)} times"
 
 
+def number_says_which(mine: Any) -> None:
+    """The number says which call in a row is not run: with 4, the fourth.
+
+    Tried: the same call in five replies, with max_repeats=4
+    """
+    result, ran = repeat(mine, ["sky"] * 5, max_repeats=4)
+    assert (result.status, len(ran)) == ("repeated_call", 3), f"{result.status}, ran {len(ran)} times"
+
+
 def repeat_is_answered(mine: Any) -> None:
     """The call that was not run is answered with an ERROR, as is every call after it in the same reply.
 
@@ -216,6 +244,17 @@ def other_arguments(mine: Any) -> None:
     Tried: calls with sky, sky, sea, sky, sky, with max_repeats=3
     """
     result, _ = repeat(mine, ["sky", "sky", "sea", "sky", "sky"], max_repeats=3)
+    assert result.status == "done", f"it ended with {result.status}"
+
+
+def other_tool(mine: Any) -> None:
+    """Another tool with the same arguments and result is no repeat.
+
+    Tried: look, peek, look and peek with sky, with max_repeats=3
+    """
+    registry = tools(mine, look=lambda x: f"the {x}", peek=lambda x: f"the {x}")
+    replies = [ask(mine, (f"c{i}", name, {"x": "sky"})) for i, name in enumerate(["look", "peek"] * 2)]
+    result = mine.run_agent("Look.", script(mine, *replies, "Done."), registry, max_repeats=3)
     assert result.status == "done", f"it ended with {result.status}"
 
 
@@ -286,15 +325,19 @@ def one_fails(mine: Any) -> None:
 # --- Resume --------------------------------------------------------------------------------------------------
 
 
-def resumed(mine: Any) -> tuple[Any, Any, Any, Any]:
-    """Return a run in one piece, one that was stopped after two steps, a copy of that, and what became of it."""
+def resumed(mine: Any, max_steps: int = 8, more_tokens: int = 4000) -> tuple[Any, Any, Any, Any]:
+    """Return a run in one piece, one that was stopped after two steps, a copy of that, and what became of it.
+
+    `more_tokens` is what the budget leaves to the second half.
+    """
     replies = [*(ask(mine, (f"c{i}", "look", {"x": str(i)})) for i in range(3)), "Done."]
     registry = tools(mine, look=lambda x: f"the {x}")
     whole = mine.run_agent("Look.", script(mine, *replies), registry)
     model = script(mine, *replies)
     half = mine.run_agent("Look.", model, registry, max_steps=2)
     before = deepcopy(half)
-    return whole, half, before, mine.resume(half, model, registry, max_steps=8, token_budget=4000)
+    budget = half.tokens + more_tokens
+    return whole, half, before, mine.resume(half, model, registry, max_steps=max_steps, token_budget=budget)
 
 
 def goes_on(mine: Any) -> None:
@@ -315,6 +358,16 @@ def goes_on_counting(mine: Any) -> None:
     whole, _, _, result = resumed(mine)
     got, expected = (result.steps, result.tokens), (whole.steps, whole.tokens)
     assert got == expected, f"steps and tokens are {got}, in one piece {expected}"
+
+
+def limits_are_for_the_whole(mine: Any) -> None:
+    """The limits are for the whole run: what was used before counts against them.
+
+    Tried: a run that max_steps=2 stopped, resumed with max_steps=3, then with a budget that is spent already
+    """
+    one_more, none_more = resumed(mine, max_steps=3)[-1], resumed(mine, more_tokens=0)[-1]
+    got = [(result.status, result.steps) for result in (one_more, none_more)]
+    assert got == [("step_limit", 3), ("token_budget", 2)], " and ".join(f"{end}, {n} steps" for end, n in got)
 
 
 def stays_as_it_was(mine: Any) -> None:
@@ -383,25 +436,28 @@ FOLLOW_UPS = {follow_up.name: follow_up for follow_up in (
     FollowUp("approval", "Some tools are risky. A person has to approve their calls before they run, and may take "
                          "hours. So the run ends there, with that call and those after it left open.",
              'run_agent(..., risky=("issue_refund",))        # status "waiting_for_approval"',
-             (risky_call_waits, calls_before_it_are_answered, without_risk_as_before),
+             (risky_call_waits, calls_before_it_are_answered, open_calls_stay_in_the_list, without_risk_as_before),
              "Which calls of the reply have run when it stops, and which are open?", 8,
              {"without a risky call": "Run it once with nothing risky. What is different?"}),
     FollowUp("timeout", "A tool may hang. Give me a function that puts a limit on any tool: after so many seconds "
                         "it is not waited for any more, and the call raises TimeoutError. An exception of the tool "
                         "itself passes through. The loop should not change.",
              "with_timeout(fn, seconds)                      # a function like fn, to be registered in its place",
-             (result_in_time, too_slow, own_exception, timeout_is_observed),
+             (result_in_time, none_in_time, too_slow, own_exception, timeout_is_observed),
              "Who waits for whom while the tool hangs, and what does the caller get then?", 6,
              {"gives its result": "Call it by name, with x=1. What comes back?",
+              "returns none": "How do you know that the function is done?",
               "passes through": "What becomes of an exception that the tool raises itself?"}),
     FollowUp("repeated calls", "The model sometimes makes the same call again and again and gets the same result. "
                                "The third in a row is not run: it and every call after it in that reply are answered "
                                "with a text that starts with ERROR, and the run ends without an answer. A poll, whose "
                                "result changes, is no repeat.",
              'run_agent(..., max_repeats=3)                  # status "repeated_call"; off unless given',
-             (third_is_not_run, repeat_is_answered, other_arguments, poll_is_no_repeat, repeats_are_allowed),
+             (third_is_not_run, number_says_which, repeat_is_answered, other_arguments, other_tool, poll_is_no_repeat,
+              repeats_are_allowed),
              "What has to be the same for a call to count as a repeat?", 7,
              {"third call": "Count aloud how often the tool runs before you stop.",
+              "the number": "Where does the number come in that you are given?",
               "answered": "Draw me the last reply, and what stands below it.",
               "unless": "What has a caller to do who wants all this off?"}),
     FollowUp("parallel calls", "The calls of one reply are all reads, and slow. Run them at the same time. The list "
@@ -412,11 +468,13 @@ FOLLOW_UPS = {follow_up.name: follow_up for follow_up in (
              {"same time": "When does the second call begin?",
               "fails": "What does one failure do to the others?"}),
     FollowUp("resume", "A run that a limit stopped should go on later with a higher one, without doing anything "
-                       "twice. The first result stays as it is. To resume a run that is done is a ValueError.",
+                       "twice. The limits are for the whole run, both halves together. The first result stays as it "
+                       "is. To resume a run that is done is a ValueError.",
              "resume(result, model, registry, max_steps=8, token_budget=4000)",
-             (goes_on, goes_on_counting, stays_as_it_was, done_is_done),
+             (goes_on, goes_on_counting, limits_are_for_the_whole, stays_as_it_was, done_is_done),
              "What does the second run begin with: which messages, which counts?", 8,
-             {"stays": "Whose list do you append to?",
+             {"whole run": "Two steps were made, and the limit is three now. How many are left?",
+              "stays": "Whose list do you append to?",
               "valueerror": "What do you say to a caller whose run is done?"}),
     FollowUp("cutting results", "One tool returns whole web pages, and each of them is sent again with every later "
                                 "step. Cut long results to max_result_chars, and let the model know how many "
