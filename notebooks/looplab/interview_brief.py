@@ -176,8 +176,8 @@ RUBRIC = [
     Criterion("Registry",
               "fn = tools[name]; fn(**args), with an except that prints.",
               "Name, arguments, run; each failure is a text that starts with ERROR.",
-              "Says who reads the text; refuses at registration what it would not check, such as enum; lets Ctrl-C pass.",
-              3),
+              "Says who reads the text; refuses at registration what it would not check, such as enum; lets Ctrl-C "
+              "pass.", 3),
     Criterion("Loop",
               "if reply.content: return reply.content",
               "One tool message for each call, with its id, in order.",
