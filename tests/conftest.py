@@ -5,9 +5,10 @@ pytest tests/spec --impl path/to/mine.py --stage 3
 
 from __future__ import annotations
 
-import json
 import re
+import warnings
 from collections.abc import Generator
+from json import dumps  # this very function, for the file under test may put another in its place
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[requirements] = []
+    if config.option.impl:  # what a file leaves behind, as a coroutine or a thread that fails, is no error of the suite
+        for kind in (pytest.PytestUnraisableExceptionWarning, pytest.PytestUnhandledThreadExceptionWarning):
+            config.addinivalue_line("filterwarnings", f"ignore::pytest.{kind.__name__}")  # during a test
+            warnings.simplefilter("ignore", kind)  # and at the end
 
 
 def file_under_test(config: pytest.Config) -> Path:
@@ -85,7 +90,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
     if config.option.report:
         report = {"file": str(file_under_test(config)), "requirements": config.stash[requirements]}
-        text = json.dumps(report, ensure_ascii=False, indent=1)
+        text = dumps(report, ensure_ascii=False, indent=1)
         (config.invocation_params.dir / config.option.report).write_text(text + "\n", encoding="utf-8")
 
 

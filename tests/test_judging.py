@@ -178,6 +178,12 @@ def test_a_thread_that_a_file_leaves_behind_keeps_no_report_back(mine: Path) -> 
     assert judge("my_agentloop.py", stage=1, seconds=20).holds
 
 
+def test_a_file_that_puts_another_function_into_the_standard_library_is_judged_all_the_same(mine: Path) -> None:
+    mine.write_text(f"{PLAIN}\njson.dumps = lambda *given, **named: '{{}}'\n", encoding="utf-8")
+    verdict = judge("my_agentloop.py", stage=3)
+    assert verdict.first[0] == "Success is the result as JSON" and verdict.first[1].endswith("came back: `{}`")
+
+
 def test_a_suite_that_is_not_there_is_told(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine.write_text(PLAIN, encoding="utf-8")
     monkeypatch.setattr(judging, "SPEC", judging.ROOT / "no/suite")

@@ -22,6 +22,7 @@ HONEST = {
     "careful": (ROOT / "tests/fixtures/careful.py").read_text(encoding="utf-8"),
     "terse": (ROOT / "tests/fixtures/terse.py").read_text(encoding="utf-8"),
     "objects": (ROOT / "tests/fixtures/objects.py").read_text(encoding="utf-8"),
+    "a thread that fails": PLAIN + "\nfrom threading import Thread\nThread(target=[].pop).start()\n",
     "one with a warning": 'import warnings\nwarnings.warn("old")\nPATTERN = "\\d"\n' + PLAIN,
 }
 
@@ -70,6 +71,7 @@ SABOTAGES = {
 ENDLESS = "    while True:\n        pass\n"
 CATCHES_ALL = "    while True:\n        try:\n            print('x' * 99)\n        except:\n            print('y')\n"
 CATCHES_MODEL = "try:\n            reply = model(messages, specs)\n        except:\n            continue"
+UNREADABLE = 'messages = [type("Unreadable", (dict,), {"get": None})({"role": "assistant"}), {'
 RUN_AGENT = PLAIN + "\n\ndef run_agent(task, model, registry, **limits):\n"
 BROKEN = {
     "syntax error": "def validate_args(args, schema)\n    return None\n",
@@ -82,6 +84,10 @@ BROKEN = {
     "asks for input": PLAIN + "\ndef final(text):\n    return ModelReply(input())\n",
     "ignores max_steps": PLAIN.replace("range(1, max_steps + 1)", "range(1, 10**9)"),
     "no result": RUN_AGENT + "    return None\n",
+    "run_agent is async": PLAIN.replace("def run_agent", "async def run_agent"),
+    "execute is async": PLAIN.replace("def execute", "async def execute"),
+    "raises without a word": RUN_AGENT + "    raise KeyboardInterrupt\n",
+    "messages cannot be read": PLAIN.replace("messages = [{", UNREADABLE),
     "messages are text": RUN_AGENT + "    return AgentResult('done', 'It is 86.0 F in Pune.', 1, 1, ['text'])\n",
 }
 NEVER_ENDS = {
@@ -222,6 +228,10 @@ def test_code_that_never_ends_is_stopped_once_a_stage_and_the_rest_goes_on(
         ("asks for input", 1, "it raised EOFError: "),
         ("ignores max_steps", 5, "the model was asked again after 15 replies"),
         ("no result", 4, "None, without the field status"),
+        ("run_agent is async", 4, "a coroutine: `async def` does no work until it is awaited; write `def`"),
+        ("execute is async", 3, "a coroutine: `async def` does no work until it is awaited; write `def`"),
+        ("raises without a word", 4, "it raised KeyboardInterrupt (line "),
+        ("messages cannot be read", 4, "one that raises TypeError: "),
         ("messages are text", 4, "['text']"),
     ],
 )
@@ -233,6 +243,12 @@ def test_whatever_comes_back_is_told_in_three_lines(name: str, stage: int, came_
     for message in messages:
         labels = [line.split(":")[0] for line in message.splitlines()]
         assert labels == ["tried", "expected", "came back"]
+
+
+def test_a_requirement_has_one_row_whatever_a_file_leaves_behind(judged: Judge) -> None:
+    sentences = [(row["stage"], row["sentence"]) for row in judged("plain")]
+    for name in ("run_agent is async", "execute is async", "a thread that fails"):
+        assert [(row["stage"], row["sentence"]) for row in judged(name)] == sentences
 
 
 def test_a_loop_that_catches_all_exceptions_is_stopped_all_the_same(stopped: Judge) -> None:

@@ -6,6 +6,7 @@ Every check is a Trial. When it fails it says what was tried, what was expected,
 from __future__ import annotations
 
 import ctypes
+import inspect
 import io
 import sys
 import threading
@@ -26,6 +27,10 @@ MODULE = "file_under_test"
 
 class StillRunning(BaseException):
     """Stops a thread of the file's code; its own `except Exception` does not hold it up."""
+
+
+class NotAwaited(BaseException):
+    """Stands for the coroutine that an async function returned."""
 
 
 class AskedTooOften(BaseException):
@@ -87,7 +92,11 @@ def run(act: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         if thread.is_alive():
             stop(thread, output)
             return None, StillRunning()
-    return outcome[0]
+    value, error = outcome[0]
+    if inspect.iscoroutine(value):
+        value.close()
+        return None, NotAwaited()
+    return value, error
 
 
 left_behind: list[Output] = []
@@ -128,7 +137,10 @@ def describe(error: BaseException) -> str:
         return str(error)
     if isinstance(error, SystemExit):
         return f"it called sys.exit{place_of(error)}"
-    return f"it raised {type(error).__name__}: {error}{place_of(error)}"
+    if isinstance(error, NotAwaited):
+        return "a coroutine: `async def` does no work until it is awaited; write `def`"
+    words = f": {error}" if str(error) else ""
+    return f"it raised {type(error).__name__}{words}{place_of(error)}"
 
 
 def place_of(error: BaseException) -> str:
@@ -154,7 +166,7 @@ class Candidate:
 
     def __init__(self, file: str, module: ModuleType | None, problem: str) -> None:
         self._file, self._module, self._problem = file, module, problem
-        self._stuck = ""
+        self._stuck = self.last_tried = ""
 
     def require(self, *names: str) -> None:
         """Fail, in one sentence, unless the file was loaded and has these names."""
@@ -181,6 +193,7 @@ class Candidate:
         """
         if self._stuck:
             pytest.skip(f"not tried, because this did not end: {self._stuck}")
+        self.last_tried = tried
         trial = Trial(tried, *run(act))
         if isinstance(trial.error, StillRunning):
             self._stuck = tried

@@ -24,9 +24,11 @@ def mine(impl: Path, loaded: tuple[ModuleType | None, str]) -> Candidate:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call() -> Iterator[None]:
-    """Tell in a sentence, and not by a traceback of ours, that what came back cannot even be read."""
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """Tell in words, and not by a traceback of ours, that what came back cannot even be read."""
     try:
         return (yield)
     except Exception as error:
-        pytest.fail(f"what came back cannot be read: {type(error).__name__}: {error}", pytrace=False)
+        came_back = f"one that raises {type(error).__name__}: {error}"
+        tried = pyfuncitem.funcargs["mine"].last_tried
+        pytest.fail(f"tried:     {tried}\nexpected:  a result that can be read\ncame back: {came_back}", pytrace=False)
