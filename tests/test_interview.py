@@ -228,12 +228,17 @@ def test_a_file_that_ends_the_suite_is_to_be_mended_too(tmp_path, processes_of_t
 def test_what_the_interviewer_says_depends_on_what_does_not_hold(tmp_path):
     state = begin(tmp_path, released=5)
     for old, new, heard in (
+            ("if not calls: ", "if reply.content: ", "Which line ends the run, and what does it ask of the reply?"),
+            ("if spent + prompt >", "if spent >", "What do you compare with the budget, and at which moment?"),
+            ("token_budget=4000", "token_budget=2000",
+             "Read me the head of run_agent. What holds for a caller who gives nothing more?"),
             ("count_tokens(messages[-1])", "1", "Add up one step aloud: its prompt, then its reply message."),
             ("max_steps + 1)", "max_steps + 2)", "Count the model calls aloud, up to the one that is not made.")):
         assert PLAIN.count(old) == 1
         state.file.write_text(PLAIN.replace(old, new), encoding="utf-8")
         state.run_checks()
-        assert remarks(state)[-1].words.endswith(heard)
+        first = next(remark for remark in remarks(state) if remark.held < remark.of)
+        assert first.words.endswith(heard)
 
 
 def test_wrong_steps_at_a_stop_by_the_budget_are_asked_about_and_not_the_comparison(tmp_path):
@@ -449,7 +454,8 @@ WRONG = {
         '            if call.name in risky:\n                calls[reply.tool_calls.index(call):] = []',
         "the calls in the list are ['a']"),
     "timeout: None is taken for late": (
-        "timeout", "if not outcome:", "if not outcome or outcome[0] == (None, None):", "it raised TimeoutError"),
+        "timeout", "if not outcome:", "if not outcome or outcome[0] == (None, None):",
+        "a TimeoutError came all the same"),
     "timeout: the function is waited for": (
         "timeout", "thread.join(seconds)", "thread.join()", "still running after 1 seconds"),
     "timeout: a text in place of an exception": (

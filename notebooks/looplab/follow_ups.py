@@ -153,7 +153,10 @@ def none_in_time(mine: Any) -> None:
 
     Tried: with_timeout(fn, 2)(), where fn returns None at once
     """
-    value = mine.with_timeout(lambda: None, 2)()
+    try:
+        value = mine.with_timeout(lambda: None, 2)()
+    except TimeoutError:
+        raise AssertionError("a TimeoutError came all the same") from None
     assert value is None, f"it gave {value!r}"
 
 

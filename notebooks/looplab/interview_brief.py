@@ -115,6 +115,10 @@ PARTS = [
         "with ERROR, and the third call has run.",
         "Draw me the list after the first round, message by message.",
         "Say the loop in one sentence first. Then write that sentence.", 4, {
+            "goes on": "What becomes of a call that fails, and what is the model shown of it?",
+            "recovers": "What becomes of a call that fails, and what is the model shown of it?",
+            "answer": "Which line ends the run, and what does it ask of the reply?",
+            "ends the run": "Which line ends the run, and what does it ask of the reply?",
             "two calls": "Draw me the list after a reply with two calls.",
             "specs": "What do you hand to the model, besides the list?",
             "never edited": "Who holds the list, and who may change it?"}),
@@ -136,6 +140,12 @@ PARTS = [
         "Say the exits aloud, then show me the line of each.",
         "Which line ends your loop if the model never does?", 5, {
             "letters": "What does your JSON make of a letter such as ü?",
+            "result holds": "Read me the fields of your result, and what is in each.",
+            "told otherwise": "Read me the head of run_agent. What holds for a caller who gives nothing more?",
+            "calls of the last": "The last step that is allowed asks for a tool. What becomes of the call?",
+            "may come with": "Count the model calls aloud, up to the one that is not made.",
+            "returns its": "What does a caller get from a run that was stopped?",
+            "half": "What do you compare with the budget, and at which moment?",
             "budget": "What do you compare with the budget, and at which moment?",
             "token": "Add up one step aloud: its prompt, then its reply message.",
             "answer": "What does a caller get from a run that was stopped?",
