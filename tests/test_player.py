@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import html
 import linecache
 import re
@@ -319,6 +320,28 @@ def test_a_loop_that_catches_everything_is_cut_off_all_the_same():
     assert (sys.gettrace(), sys.getprofile()) == before
 
 
+def test_a_loop_that_catches_everything_and_calls_nothing_is_cut_off_all_the_same():
+    def misspelt(task, model, registry):
+        while True:
+            try:
+                reply = modle(task)  # noqa: F821, F841
+            except:  # noqa: E722
+                pass
+
+    def counts(task, model, registry):
+        while True:
+            try:
+                task += "."
+            except BaseException:
+                continue
+
+    before = (sys.gettrace(), sys.getprofile())
+    for loop in (misspelt, counts):
+        assert sentences(played(loop))[-1].startswith("Cut off.")
+    gc.collect()  # the end of a recording begins no tracing anew
+    assert (sys.gettrace(), sys.getprofile()) == before
+
+
 def test_a_loop_that_does_nothing_for_ever_is_cut_off():
     def loop(task, model, registry):
         task += "."
@@ -361,6 +384,21 @@ def test_what_cannot_be_followed_line_by_line_is_refused_with_a_sentence(loop, s
 def test_a_limit_that_the_loop_does_not_take_is_refused_with_a_sentence():
     with pytest.raises(TypeError, match=r"draft\(task, model, registry\) cannot be played: .*max_steps"):
         played(draft, max_steps=3)
+
+
+def test_a_loop_in_which_no_statement_runs_is_refused_with_a_sentence():
+    def begun(task, model, registry):
+        """Say what it will do."""
+
+    def dives(task, model, registry):
+        try:
+            return dives(task, model, registry)
+        except RecursionError:
+            return "out of depth"
+
+    for loop, returned in ((begun, "None"), (dives, "'out of depth'")):
+        with pytest.raises(ValueError, match=f"{loop.__name__} ran no statement .*; it returned {returned}"):
+            played(loop)
 
 
 def test_an_error_before_the_loop_begins_is_raised():

@@ -353,7 +353,16 @@ def copied(message: Any) -> dict[str, Any]:
 
 
 class CutOff(BaseException):
-    """Raised inside a loop that has run too many lines. No Exception, so that `except Exception` lets it pass."""
+    """Raised inside a loop that has run too many lines. No Exception, so that `except Exception` lets it pass.
+
+    `insist` is called when it is gone, for a bare `except` may have swallowed it.
+    """
+
+    def __init__(self, insist: Callable[[], None]) -> None:
+        self._insist = insist
+
+    def __del__(self) -> None:
+        self._insist()
 
 
 class Tracer:
@@ -442,12 +451,16 @@ class Tracer:
     def _cut_off(self) -> None:
         self.was_cut_off = True
         sys.setprofile(self._insist)  # raising ends the tracing, and a bare except would then go on for ever
-        raise CutOff
+        raise CutOff(self._insist)
 
-    def _insist(self, frame: FrameType, event: str, arg: Any) -> None:
+    def _insist(self, *event: Any) -> None:
         for loop_frame in self._at:
             loop_frame.f_trace = self._follow
-        sys.settrace(self.trace)
+            sys.settrace(self.trace)
+
+    def end(self) -> None:
+        """Follow nothing any more."""
+        self._at.clear()
 
 
 def both(ours: Any, theirs: Any) -> Any:
@@ -498,7 +511,8 @@ def record(loop: Callable[..., Any], task: Any, model: Any, registry: Any, limit
     """Call `loop(task, model, registry, **limits)` once and return the recording of its run.
 
     An exception of the loop is kept in it, as is the state until then; so is an end by force after MAX_LINES lines.
-    One that comes before the loop's first statement is raised, as is TypeError for a limit the loop does not take.
+    One that comes before the loop's first statement is raised, as are TypeError for a limit the loop does not take,
+    and ValueError for a loop in which no statement runs.
     """
     function = loop_function(loop)
     known = limits_of(loop, task, model, registry, limits)
@@ -513,9 +527,12 @@ def record(loop: Callable[..., Any], task: Any, model: Any, registry: Any, limit
             raise
         raised = error
     finally:
+        tracer.end()
         if tracer.was_cut_off:
-            sys.setprofile(earlier_profile)  # first, or it would begin the tracing once more
+            sys.setprofile(earlier_profile)
         sys.settrace(earlier)
+    if not tracer.film.moments:
+        raise ValueError(f"{function.__name__} ran no statement that can be shown; it returned {in_words(result)}")
     names = {role: next((n for n, v in tracer.names.items() if v is value), role)
              for role, value in (("model", model), ("registry", registry))}
     specs = deepcopy(registry.specs()) if hasattr(registry, "specs") else None
