@@ -254,7 +254,19 @@ def test_one_sentence_says_what_sending_will_do(draft, said):
 def test_the_line_under_the_fields_says_how_the_call_reads():
     assert "c_to_f(celsius=30)" in fields_note(Draft(tool="c_to_f", args='{"celsius": 30}'))
     assert "Not JSON yet:" in fields_note(Draft(tool="c_to_f", args='{"celsius": 30'))
-    assert "No tool yet:" in fields_note(Draft(args="{}"))
+
+
+@pytest.mark.parametrize(("draft", "said"), [
+    (Draft(tool="c"), "No arguments yet:"), (Draft(args="{}"), "No tool yet:"),
+])
+def test_an_empty_field_of_a_call_is_told_and_is_no_mistake(draft, said):
+    note = fields_note(draft)
+    assert said in note and "ll-bad" not in note
+    seat = you_are_the_model()
+    seat.form.tool.value, seat.form.args.value = draft.tool, draft.args
+    assert seat.send_button.disabled and "ll-invalid" not in seat.form.args._dom_classes
+    seat.form.args.value = "{"
+    assert "ll-invalid" in seat.form.args._dom_classes
 
 
 def test_an_empty_field_shows_arguments_of_the_right_shape():

@@ -10,7 +10,7 @@ import ipywidgets as widgets
 from agentloop import ToolCall, weather_world
 from looplab import view
 from looplab.checklist import Check, checks_html, checks_table
-from looplab.reply_form import Draft, fields_note, mark_invalid_fields, sample_args, tool_field
+from looplab.reply_form import Draft, fields_note, sample_args, tool_field
 from looplab.signatures import tool_lines, tools_html
 from looplab.view import AS_TYPED, Bench, Block, call_text, guarded
 
@@ -161,8 +161,9 @@ class CallBench(Bench):
         begun = draft.begun_call() if draft.is_ready else None
         was_tried = begun == (self.tried.call.name, self.tried.call.args)
         self._say.value = tried_html(self.tried, self._times) if was_tried else untried_html(self.tried)
-        mark_invalid_fields(draft, self.tool, self.args)
-        self._note.value = fields_note(draft)
+        said = fields_note(draft)
+        view.mark_invalid(self.args, "ll-bad" in said)
+        self._note.value = said
         self.run_button.disabled = not begun
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
 

@@ -46,7 +46,7 @@ def as_html(sentence: Sentence) -> str:
 
 
 def _piece_html(text: str, role: str, form: str) -> str:
-    flag = f"{mark('exit')} " if (role, form) == ("exit", "b") else ""
+    flag = mark("exit") if (role, form) == ("exit", "b") else ""
     colour = f' class="ll-{role}"' if role else ""
     return f"<{form}{colour}>{flag}{escape(text)}</{form}>"
 

@@ -12,7 +12,7 @@ from agentloop import Json, ModelReply, ToolCall
 from looplab.typed import NotJson, read_json, trouble
 from looplab.view import (
     area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, mark_invalid, on_enter,
-    plural, word,
+    plural, with_code, word,
 )
 
 SAMPLES = {"string": "…", "integer": 0, "number": 0, "boolean": True}
@@ -22,8 +22,8 @@ STOP_REASONS = {"none": "", "truncated": "truncated", "refused": "refused", "emp
 # --- State ---------------------------------------------------------------------------------------------------
 
 
-class NoTool(ValueError):
-    """A call that names no tool yet."""
+class Unfinished(ValueError):
+    """A call of which one field is still empty; its sentence says what is to come, with code between backticks."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,14 @@ class Draft:
     stop_reason: str = ""
 
     def begun_call(self) -> tuple[str, Any] | None:
-        """Return the call in the fields, None if they are empty; raise NotJson or NoTool if it cannot be read yet."""
+        """Return the call in the fields, None if they are empty; raise NotJson or Unfinished if it is none yet."""
         if not self.tool and not self.args.strip():
             return None
+        if not self.args.strip():
+            raise Unfinished("No arguments yet: an object without members is written `{}`.")
         args = read_json(self.args)
         if not self.tool:
-            raise NoTool("choose one, or type any name.")
+            raise Unfinished("No tool yet: choose one, or type any name.")
         return self.tool, args
 
     def reply(self, first_id: int = 1) -> ModelReply:
@@ -89,14 +91,14 @@ def forecast(draft: Draft) -> str:
 
 
 def fields_note(draft: Draft) -> str:
-    """Return the line under the fields of a call: how it reads, or what is wrong with it."""
+    """Return the line under the fields of a call: how it reads, what is still to come, or what is wrong with it."""
     try:
         begun = draft.begun_call()
+        said = f"Reads as {code(call_text({'name': begun[0], 'args': begun[1]}))}." if begun else "No call begun."
     except NotJson as problem:
         return trouble("Not JSON yet:", str(problem))
-    except NoTool as problem:
-        return trouble("No tool yet:", str(problem))
-    said = f"Reads as {code(call_text({'name': begun[0], 'args': begun[1]}))}." if begun else "No call begun."
+    except Unfinished as problem:
+        said = with_code(str(problem))
     return f'<p class="ll-note">{said}</p>'
 
 
@@ -172,8 +174,9 @@ class ReplyForm(widgets.VBox):
             return
         draft, closed = self.draft, self.text.disabled
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
-        mark_invalid_fields(draft, self.tool, self.args)
-        self._note.value = fields_note(draft)
+        said = fields_note(draft)
+        mark_invalid(self.args, "ll-bad" in said)
+        self._note.value = said
         self._forecast.value = f'<p class="ll-preview">{"No reply is due." if closed else forecast(draft)}</p>'
         self.add.disabled = closed or not draft.is_ready or not draft.begun_call()
         self.on_change()
@@ -212,17 +215,6 @@ def removable_row(rows: widgets.VBox, content: str, hook: str, tooltip: str,
     row = widgets.HBox([area(content), controls(button("Remove", hook, press, tooltip=tooltip))])
     row.add_class("ll-callrow")
     return row
-
-
-def mark_invalid_fields(draft: Draft, tool: Any, args: Any) -> None:
-    """Mark the field of a call that cannot be read yet: its arguments, or else its tool."""
-    wrong = None
-    try:
-        draft.begun_call()
-    except ValueError as problem:
-        wrong = tool if isinstance(problem, NoTool) else args
-    for widget in (tool, args):
-        mark_invalid(widget, widget is wrong)
 
 
 def tool_field(names: Iterable[str]) -> widgets.Combobox:
