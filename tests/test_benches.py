@@ -261,6 +261,11 @@ def test_the_call_bench_shows_a_registry_of_the_readers_own():
     assert "Say pong." in html_of(bench)
 
 
+def test_a_registry_without_tools_is_refused_with_a_sentence():
+    with pytest.raises(ValueError, match="the registry has no tool that could be called: register one first"):
+        looplab.call_bench(ToolRegistry())
+
+
 # --- Script builder ------------------------------------------------------------------------------------------
 
 
@@ -444,6 +449,16 @@ def test_the_exits_bench_follows_its_controls():
     assert bench.error_box.value == "" and "Exit: token_budget." in html_of(bench)
     bench.limits.children[1].children[1].value = 411  # typed, to the token
     assert bench.limits.children[1].children[0].value == bench.outcome.token_budget == 411
+
+
+@pytest.mark.parametrize(("wrong", "said"), [
+    ({"model": "sings"}, "model must be one of .*'never finishes'"),
+    ({"max_steps": 13}, "max_steps must be from 1 to 12 here"),
+    ({"token_budget": 199}, "token_budget must be from 200 to 6,000 here"),
+])
+def test_what_the_controls_of_the_exits_bench_cannot_hold_is_refused_and_not_changed(wrong, said):
+    with pytest.raises(ValueError, match=said):
+        looplab.exits_bench(**wrong)
 
 
 # --- Predict, then run ---------------------------------------------------------------------------------------

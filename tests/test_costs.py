@@ -194,6 +194,11 @@ def test_another_chance_than_the_simulated_does_not_agree() -> None:
     assert not replace(points(0.95, 1000, 7)[10], formula=0.9**10).agrees
 
 
+def test_each_explorer_says_what_its_numbers_may_be() -> None:
+    assert "0 to 1,000,000" in html_of(looplab.chance_explorer())
+    assert "Each number is from 0 to 1,000,000." in html_of(looplab.cost_explorer(PRICES))
+
+
 def test_the_chance_explorer_follows_each_of_its_controls() -> None:
     bench = looplab.chance_explorer()
     assert "0.95 to the power of 10 is 60%. Of 1,000 simulated runs" in html_of(bench)
@@ -233,7 +238,8 @@ def test_chances_and_steps_that_cannot_be_drawn_are_refused_in_a_sentence(wrong:
         chance_plot(**{"chances": [0.95], "steps": [10], "runs": 100, "seed": 7} | wrong)
 
 
-@pytest.mark.parametrize("wrong", [{"chance": "2%"}, {"steps": 0}, {"steps": 41}, {"runs": 7}])
+@pytest.mark.parametrize("wrong", [{"chance": "2%"}, {"steps": 0}, {"steps": 41}, {"runs": 7}, {"seed": -1},
+                                   {"seed": 10**7}])
 def test_a_choice_that_is_none_is_a_value_error_that_names_those_there_are(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="chance must be one of .*95%.*steps 1 to 40"):
         looplab.chance_explorer(**wrong)

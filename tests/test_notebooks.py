@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -377,3 +378,8 @@ def test_a_rule_finds_what_breaks_it(check: Rule, change: Change) -> None:
     assert list(check(Book(path, to_normal_form(notebook)))) == []
     change(notebook)
     assert list(check(Book(path, writes(notebook) + "\n")))
+
+
+def test_a_cell_that_hangs_is_given_up_after_a_minute_on_every_machine() -> None:
+    settings = tomllib.loads((NOTEBOOKS.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "--nbval-cell-timeout=60" in settings["tool"]["pytest"]["ini_options"]["addopts"].split()

@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 from looplab import plots, view
 from looplab.evals import wilson
-from looplab.limits import limit_row
+from looplab.limits import limit_row, range_html
 from looplab.room import line, text, var
 from looplab.view import Bench, Block, escape, guarded
 
-STEPS = 40
+STEPS, SEEDS = 40, 10**6  # the most that the fields hold
 SHOWN = (1, 5, 10, 15, 20, 25, 30, 35, 40)
 CHANCES = {"90%": 0.9, "95%": 0.95, "98%": 0.98, "99%": 0.99, "99.9%": 0.999}
 HEAD = ["steps", "formula", "simulated", "interval", ""]
@@ -189,11 +189,11 @@ class ChanceExplorer(Bench):
         self.chance = view.choices("A step comes through in", list(CHANCES), "chance", chance)
         self.steps, row = limit_row("steps", steps, 1, STEPS, 1)
         self.runs = view.choices("Simulated runs", [100, 1000], "runs", runs)
-        self.seed = view.field(widgets.BoundedIntText(seed, min=0, max=10**6, description="seed"), "seed", "ll-seed")
+        self.seed = view.field(widgets.BoundedIntText(seed, min=0, max=SEEDS, description="seed"), "seed", "ll-seed")
         self._view = view.area("", "view")
         limits = widgets.HBox([row])
         limits.add_class("ll-limits")
-        often = widgets.HBox([self.runs, self.seed])
+        often = widgets.HBox([self.runs, widgets.HBox([self.seed, view.area(range_html(0, SEEDS))])])
         often.add_class("ll-choices-row")
         super().__init__(self.chance, limits, often, self._view, hook="chances")
         for control in (self.chance, self.steps, self.runs, self.seed):
@@ -215,8 +215,11 @@ class ChanceExplorer(Bench):
 def chance_explorer(chance: str = "95%", steps: int = 10, runs: int = 1000, seed: int = 7) -> ChanceExplorer:
     """Show how many runs come through whole if each step may fail, by formula and by simulation.
 
-    Raises ValueError for a chance or a number of runs that is not among the choices, and for steps not from 1 to 40.
+    Raises ValueError for a chance or a number of runs that is not among the choices, for steps not from 1 to 40, and
+    for a seed not from 0 to a million.
     """
-    if chance not in CHANCES or steps not in range(1, STEPS + 1) or runs not in (100, 1000):
-        raise ValueError(f"chance must be one of {list(CHANCES)}, steps 1 to {STEPS}, runs 100 or 1000")
+    in_range = steps in range(1, STEPS + 1) and seed in range(SEEDS + 1)
+    if chance not in CHANCES or not in_range or runs not in (100, 1000):
+        raise ValueError(
+            f"chance must be one of {list(CHANCES)}, steps 1 to {STEPS}, runs 100 or 1000, seed 0 to {SEEDS:,}")
     return ChanceExplorer(chance, steps, runs, seed)

@@ -171,8 +171,9 @@ class CostExplorer(Bench):
         limits = widgets.HBox([steps])
         limits.add_class("ll-limits")
         shapes = fields(self.start, self.written, self.result, self.cut_to)
-        super().__init__(limits, shapes, fields(self.prompt, self.reply, self.cached, self.to_cache, self.as_of),
-                         self.caching, self.trimming, self._view, hook="costs")
+        prices_row = fields(self.prompt, self.reply, self.cached, self.to_cache, self.as_of)
+        held = view.area(view.note(f"Each number is from 0 to {MOST:,}."))
+        super().__init__(limits, shapes, prices_row, held, self.caching, self.trimming, self._view, hook="costs")
         for control in (self.steps, self.start, self.written, self.result, self.prompt, self.reply, self.cached,
                         self.to_cache, self.as_of, self.caching, self.trimming, self.cut_to):
             control.observe(self._show, names="value")

@@ -132,5 +132,10 @@ class ExitsBench(Bench):
 
 
 def exits_bench(model: str = "never finishes", max_steps: int = 5, token_budget: int = 2000) -> ExitsBench:
-    """Run scripted models under limits that can be moved, and show where and why each run ends."""
+    """Run scripted models under limits that can be moved, and show where and why each run ends.
+
+    Raises ValueError for a model that is not among the choices, and for a limit outside its range.
+    """
+    if model not in SCRIPTS:
+        raise ValueError(f"model must be one of {list(SCRIPTS)}")
     return ExitsBench(model, max_steps, token_budget)

@@ -177,6 +177,10 @@ class CallBench(Bench):
 def call_bench(registry: Any = None) -> CallBench:
     """Execute any call, and show which of the three gates answers; without a registry, in the weather world.
 
-    The call really runs, each time the button or one of the examples is pressed.
+    The call really runs, each time the button or one of the examples is pressed. Raises ValueError for a registry
+    without tools.
     """
-    return CallBench(registry or weather_world()[0])
+    registry = registry or weather_world()[0]
+    if not registry.specs():
+        raise ValueError("the registry has no tool that could be called: register one first")
+    return CallBench(registry)

@@ -37,12 +37,22 @@ class Limits(widgets.HBox):
 
 
 def limit_row(name: str, value: int, low: int, high: int, step: int) -> tuple[widgets.BoundedIntText, widgets.HBox]:
-    """Return a field for a limit, and the row that holds it and a slider for the same number."""
+    """Return a field for a limit, and the row that holds it and a slider for the same number.
+
+    Raises ValueError for a value outside the range.
+    """
+    if not low <= value <= high:
+        raise ValueError(f"{name} must be from {low:,} to {high:,} here")
     hook = name.replace("_", "-")
     slider = widgets.IntSlider(value, low, high, step, readout=False, continuous_update=False, tooltip="")
     number = field(widgets.BoundedIntText(value, min=low, max=high, step=step, description=name), f"{hook}-number")
     widgets.link((slider, "value"), (number, "value"))
-    row = widgets.HBox([slider, number, area(f'<span class="ll-muted">{low:,} to {high:,}</span>')])
+    row = widgets.HBox([slider, number, area(range_html(low, high))])
     slider.add_class(f"t-{hook}")
     row.add_class("ll-limit")
     return number, row
+
+
+def range_html(low: int, high: int) -> str:
+    """Return the range of a field for a number, to stand beside it: what lies outside is set to the nearer end."""
+    return f'<span class="ll-muted">{low:,} to {high:,}</span>'
