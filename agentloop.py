@@ -1540,13 +1540,13 @@ def from_openai(response: Any) -> ModelReply:
     message = getattr(choice, "message", None)
     if message is None:
         raise not_a_reply(response, "choices")
-    refusal = getattr(message, "refusal", None)
+    refusal = text_of(getattr(message, "refusal", None))
     calls = []
     for c in getattr(message, "tool_calls", None) or []:
         function = getattr(c, "function", None)
         name, arguments = getattr(function, "name", None) or "", getattr(function, "arguments", None)
         calls.append(read_call(getattr(c, "id", None), name, arguments))
-    text = text_of(getattr(message, "content", None)) or refusal or ""
+    text = text_of(getattr(message, "content", None)) or refusal
     prompt = tokens_of(response, "prompt_tokens")
     usage = Usage(prompt, tokens_of(response, "completion_tokens")) if prompt else None
     return read_reply(text, calls, usage, "refusal" if refusal else getattr(choice, "finish_reason", None))
@@ -1673,7 +1673,10 @@ def json_text_model(complete: Complete, max_bad: int = 3) -> Model:
         check_task(messages)
         if bad_in_a_row(messages) >= max_bad:
             raise Stop("bad_reply", f"{max_bad} replies in a row were not the JSON that was asked for")
-        return from_json_text(complete(to_json_text(messages, specs)) or "")
+        text: Any = complete(to_json_text(messages, specs))
+        if not isinstance(text, str | None):
+            raise not_a_reply(text, "text")
+        return from_json_text(text or "")
 
     return without_keys(ask)
 

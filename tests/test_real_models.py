@@ -345,6 +345,11 @@ def test_a_refusal_beside_no_content_is_a_refused_reply_with_its_text():
     assert from_openai(refused) == ModelReply("I will not.", stop_reason="refused")
 
 
+@pytest.mark.parametrize("refusal", [["I will not."], True, 7, {}])
+def test_a_refusal_that_is_no_text_is_none(refusal):
+    assert from_openai(openai_answer(content="It is 86.", finish="stop", refusal=refusal)) == ModelReply("It is 86.")
+
+
 def test_text_blocks_are_joined_and_others_are_not_kept():
     blocks = [{"type": "thinking", "thinking": "…", "signature": "s"}, {"type": "text", "text": "It is "},
               {"type": "text", "text": "86."}]
@@ -848,6 +853,21 @@ def test_a_call_that_names_no_arguments_has_none_and_validation_decides():
 def test_nothing_at_all_counts_as_a_bad_reply():
     complete, _ = in_turn(None, '{"final": "ok"}')
     assert observations(run(json_text_model(complete))) == [f"ERROR: {BAD_REPLY}"]
+
+
+@pytest.mark.parametrize("written", [SimpleNamespace(choices=[]), {"final": "ok"}, b"ok", 5, ["ok"], 0, False])
+def test_a_complete_that_returns_no_text_is_a_sentence_that_shows_what_came(written):
+    with pytest.raises(ValueError, match="^the server sent no text, so there is no reply; .*: ") as caught:
+        run(json_text_model(lambda messages: written))
+    assert str(caught.value).endswith(repr(written)) and vars(caught.value)["result"].status == "interrupted"
+
+
+def test_a_complete_that_must_be_awaited_is_a_sentence():
+    async def complete(messages: list[Json]) -> str:
+        return ACT
+
+    with pytest.raises(ValueError, match="must be awaited"):
+        run(json_text_model(complete))
 
 
 def test_the_tools_stand_in_the_system_text_and_the_list_holds_system_user_and_assistant_only():

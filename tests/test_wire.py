@@ -97,6 +97,67 @@ class TestAdaptersOnTheWire(ToolCallingCases):
         return link_of(request.param)
 
 
+GO = {"role": "user", "content": "go"}
+TEXT = {"type": "text", "text": "Hurry."}
+
+
+def uses(*ids: str, name: str = "t", **rest: Any) -> Json:
+    return {"role": "assistant", "content": [
+        {"type": "tool_use", "id": call_id, "name": name, "input": {}} | rest for call_id in ids]}
+
+
+def gives(*ids_or_blocks: str | Json) -> Json:
+    return {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": part, "content": "1"} if isinstance(part, str) else part
+        for part in ids_or_blocks]}
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, BEDROCK, MANTLE])
+@pytest.mark.parametrize(("request_", "said"), [
+    ({"messages": [GO, uses("a"), GO]}, "without `tool_result` blocks immediately after: a"),
+    ({"messages": [GO, uses("a", "b"), gives("a"), gives("b")]}, "without `tool_result` blocks immediately after: b"),
+    ({"messages": [GO, uses("a"), gives(TEXT, "a")]}, "without `tool_result` blocks immediately after: a"),
+    ({"messages": [GO, uses("a"), gives("a", {"type": "text", "text": " "})]}, "must be non-empty"),
+    ({"messages": [GO, uses("a", name="functions.t"), gives("a")]}, "tool_use.name: string should match"),
+    ({"messages": [GO, GO]}, "roles must alternate"),
+    ({"messages": [uses("a"), gives("a")]}, 'first message must use the "user" role'),
+    ({"messages": [GO], "tools": [{"name": "get weather", "input_schema": {"type": "object"}}]}, "tools.0.name"),
+    ({"messages": [GO], "tools": [{"name": "t", "input_schema": {"properties": {}}}]}, "type: must be 'object'"),
+])
+def test_what_anthropic_refuses_is_a_400_of_its_own_clients(
+        kind: str, request_: Json, said: str, provider: Provider, url: str) -> None:
+    provider.answer = in_order([final("ok")])
+    with CLIENTS[kind](url, KEY) as client, pytest.raises(anthropic.BadRequestError) as caught:
+        client.messages.create(model="m", max_tokens=9, **request_)
+    assert caught.value.status_code == 400 and said in str(caught.value.body)
+
+
+def asked(*ids: str, name: str = "t", **rest: Any) -> Json:
+    return {"role": "assistant", "content": "", "tool_calls": [
+        {"id": call_id, "type": "function", "function": {"name": name, "arguments": "{}"}} for call_id in ids]} | rest
+
+
+def result_of(call_id: str) -> Json:
+    return {"role": "tool", "tool_call_id": call_id, "content": "1"}
+
+
+@pytest.mark.parametrize(("request_", "said"), [
+    ({"messages": [GO, asked("a"), GO]}, "did not have response messages: a"),
+    ({"messages": [GO, asked("a", "b"), result_of("a"), GO, result_of("b")]}, "did not have response messages: b"),
+    ({"messages": [GO, result_of("a"), asked("a")]}, "must be a response to a preceding message"),
+    ({"messages": [GO, asked("a", content=None), result_of("a")]}, "expected a string, got null"),
+    ({"messages": [GO, asked("a", name="functions.t"), result_of("a")]}, "string does not match pattern"),
+    ({"messages": [GO, asked("a", tool_calls=[])]}, "expected an array with minimum length 1"),
+    ({"messages": [GO], "tools": [{"type": "function", "function": {"name": "t", "parameters": {}}}]}, "type: must be"),
+])
+def test_what_openai_refuses_is_a_400_of_its_own_client(
+        request_: Json, said: str, provider: Provider, url: str) -> None:
+    provider.answer = in_order([final("ok")])
+    with CLIENTS[OPENAI](url, KEY) as client, pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model="m", **request_)
+    assert caught.value.status_code == 400 and said in str(caught.value.body)
+
+
 def test_a_rate_limit_and_an_overload_are_waited_out(any_link: Link) -> None:
     slept: list[float] = []
     patient = with_retries(any_link.model, on=MAY_PASS, sleep=slept.append, jitter=lambda: 0)
