@@ -1,6 +1,7 @@
 """Plots say in words what they draw, count as the loop counts, and leave nothing of matplotlib behind."""
 
 import io
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +19,7 @@ from matplotlib.figure import Figure
 from nbclient import NotebookClient
 from PIL import Image, ImageColor
 
-from agentloop import ScriptedModel, asks, call, count_tokens, final, run_agent, trace_rows, weather_world
+from agentloop import Run, ScriptedModel, asks, call, count_tokens, final, run_agent, trace_rows, weather_world
 
 EVIL = "$\\frac{$ <script>alert('&\"')</script> \ud800 \x00 日本 \n\t \N{PILE OF POO}"
 
@@ -46,6 +47,7 @@ def every_plot():
         plots.spend_by_step(ask_on(40), SPECS),
         plots.spend_of_runs([ask_on(n) for n in (1, 2, 4, 8)], SPECS),
         plots.worked_example([1000, 1500, 2000], token_budget=3000),
+        plots.measured([ask_on(n) for n in (1, 2, 4, 8)]),
     ]
 
 
@@ -124,6 +126,27 @@ def test_runs_of_growing_length_cost_more_for_each_step():
     each = [int(row[1]) for row in plot.rows[1:]]
     assert each == sorted(set(each))
     assert plot.sentence.startswith("2 times the steps cost 3.")
+
+
+def test_what_is_measured_once_grows_with_the_steps_and_what_is_measured_again_with_their_square():
+    plot = plots.measured([ask_on(n) for n in (8, 16, 32, 64)])
+    again, once = ([int(row[i].replace(",", "")) for row in plot.rows[1:]] for i in (1, 2))
+    assert all(1.7 < b / a < 2.1 for a, b in pairwise(once)) and all(3 < b / a < 4.1 for a, b in pairwise(again))
+    assert plot.sentence.endswith(f"{again[-1]:,}: {again[-1] / once[-1]:.1f} times.")
+
+
+def test_measured_again_are_the_lists_that_the_model_was_shown_and_once_is_what_the_reference_adds_up():
+    model = ScriptedModel([asks(call("c1", "get_weather", city="Zürich")), final("No data.")])
+    result = run_agent("How hot is Zürich?", model, weather_world()[0])
+    again = sum(len(json.dumps(shown, ensure_ascii=False)) for shown in model.seen)
+    once = Run(result, None).chars - len(", ") * len(result.messages)
+    assert plots.measured([result]).rows[1] == ["2", f"{again:,}", f"{once:,}"]
+
+
+def test_runs_to_measure_are_in_the_order_of_their_steps():
+    for results in ([], [ask_on(4), ask_on(2)], [ask_on(2), ask_on(2)]):
+        with pytest.raises(ValueError, match="measured takes"):
+            plots.measured(results)
 
 
 def test_a_long_table_is_thinned_and_keeps_its_last_row():

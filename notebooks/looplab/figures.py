@@ -187,7 +187,7 @@ def two_interfaces() -> tuple[str, str]:
     parts = [
         words(36, 50, "Model", "assistant", 18, True), words(36, 73, "asks the model", "muted"),
         *wrapped(36, 172, model, "assistant", ["the model", "a script", "a provider", "a recording", "or you"]),
-        box(300, middle - 42, 92, 84, "ink"), words(346, middle + 6, "the loop", "ink", 17, True, "middle"),
+        box(300, middle - 42, 92, 84, "ink"), words(346, middle + 6, "the loop", "ink", 16, True, "middle"),
         words(476, 50, "Execute", "tool", 18, True), words(476, 73, "runs one call", "muted"),
         *wrapped(476, 248, execute, "tool", ["the registry", "and its tools"]),
         arrow(296, middle - 18, 212, middle - 18, "assistant"), arrow(212, middle + 18, 296, middle + 18, "assistant"),

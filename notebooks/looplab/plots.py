@@ -465,6 +465,24 @@ def spend_of_runs(results: Sequence[AgentResult], specs: list[Json]) -> Plot:
     return Plot("Tokens for each step, and of the whole run", sentence, rows, draw)
 
 
+def measured(results: Sequence[AgentResult]) -> Plot:
+    """Draw how many characters of messages are written as JSON to estimate the prompts of runs of growing length.
+
+    A loop that measures the whole list at each step is beside one that measures each message once. Raises ValueError
+    for no run, and for runs that are not in the order of their steps.
+    """
+    steps = [result.steps for result in results]
+    if not steps or steps != sorted(set(steps)):
+        raise ValueError("measured takes one or more runs, each with more steps than the one before")
+    again = [sum(len(json.dumps(messages[:i], ensure_ascii=False)) for i, message in enumerate(messages)
+                 if message["role"] == "assistant") for messages in (result.messages for result in results)]
+    once = [sum(len(json.dumps(message, ensure_ascii=False)) for message in result.messages) for result in results]
+    sentence = (f"In {plural(steps[-1], 'step')} each message once is {once[-1]:,} characters, "
+                f"the whole list each step {again[-1]:,}: {show(again[-1] / once[-1])} times.")
+    series = {"whole list each step": again, "each message once": once}
+    return lines("Characters measured to estimate the prompts", steps, series, sentence, x_name="steps of the run")
+
+
 def worked_example(prompts: Sequence[int], *, token_budget: int | None = None) -> Plot:
     """Draw the input tokens of a run, added up, beside what they were if the list did not grow.
 
