@@ -280,6 +280,19 @@ def test_no_label_of_a_line_lies_over_a_line_or_another_label(series):
     assert not any(one.overlaps(other) for one, other in combinations(labels, 2))
 
 
+@pytest.mark.parametrize(("max_steps", "token_budget"), [(5, 3000), (10, 900), (8, 900), (4, 850), (6, 200)])
+def test_in_a_room_no_words_lie_over_others(max_steps, token_budget):
+    run = ask_on(12, max_steps=max_steps, token_budget=token_budget), max_steps, token_budget
+    with matplotlib.rc_context(plots.RC):
+        figure = Figure(layout="constrained")
+        plots.rooms({"one": run, "another": run}, SPECS)._draw(figure)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        labels = [[label.get_window_extent().padded(-2) for label in ax.texts] for ax in figure.axes]
+    assert len(labels) == 2
+    assert not [one for room in labels for one, other in combinations(room, 2) if one.overlaps(other)]
+
+
 def test_long_text_is_cut_in_the_picture_and_whole_in_the_words():
     for draw in (plots.lines, plots.bars):
         plot = draw("t" * 999, [1, 2], {"n" * 999: [1, 2]}, "s" * 999, x_name="x" * 999, limits={"l" * 999: 3})

@@ -429,7 +429,7 @@ def _draw_room(ax: Axes, status: str, spent: Sequence[int], unsent: int, max_ste
     for step, tokens in enumerate(spent, 1):
         _write(ax, show(tokens), step, tokens, 0, 4, INK, ha="center", fontsize=8.5)
     if unsent:
-        _flag(ax, status, len(spent) + 1.5, last + unsent, 6, 0, va="top")
+        _flag(ax, status, len(spent) + 1.5, token_budget, 6, -6, va="top")  # under the ceiling, whose name is above it
     elif status == "step_limit":
         _flag(ax, status, max_steps + .5, (last + token_budget) / 2, -6, 0, ha="right", va="center")
     else:
