@@ -12,7 +12,7 @@ from agentloop import Json, ModelReply, ToolCall
 from looplab.typed import NotJson, read_json, trouble
 from looplab.view import (
     area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, mark_invalid, on_enter,
-    plural, with_code, word,
+    plural, word,
 )
 
 SAMPLES = {"string": "…", "integer": 0, "number": 0, "boolean": True}
@@ -23,7 +23,7 @@ STOP_REASONS = {"none": "", "truncated": "truncated", "refused": "refused", "emp
 
 
 class Unfinished(ValueError):
-    """A call of which one field is still empty; its sentence says what is to come, with code between backticks."""
+    """A call of which one field is still empty; its sentence says what is to come."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Draft:
         if not self.tool and not self.args.strip():
             return None
         if not self.args.strip():
-            raise Unfinished("No arguments yet: an object without members is written `{}`.")
+            raise Unfinished("No arguments yet: the field shows what they can look like.")
         args = read_json(self.args)
         if not self.tool:
             raise Unfinished("No tool yet: choose one, or type any name.")
@@ -98,7 +98,7 @@ def fields_note(draft: Draft) -> str:
     except NotJson as problem:
         return trouble("Not JSON yet:", str(problem))
     except Unfinished as problem:
-        said = with_code(str(problem))
+        said = escape(problem)
     return f'<p class="ll-note">{said}</p>'
 
 

@@ -65,9 +65,9 @@ def test_escape_leads_from_every_field_to_the_cell(notebook):
 
 def test_after_a_press_the_sentence_is_in_view_where_the_columns_are_stacked(notebook):
     page = notebook("from looplab import you_are_the_model\nyou_are_the_model()", width=960, height=800)
-    page.locator(".t-text textarea").fill("I look.")
     page.locator(".t-tool input").fill("get_weather")
     page.locator(".t-args input").fill('{"city": "Pune"}')
+    page.locator(".t-text textarea").fill("I look.")  # last: with half a call, a text cannot be sent
     page.locator(".t-send:enabled").press("Enter")
     page.wait_for_function("""() => {
         const view = document.querySelector('.jp-WindowedPanel-outer').getBoundingClientRect();
