@@ -35,7 +35,7 @@ from agentloop import (
     weather_world,
 )
 
-ANTHROPIC, BEDROCK, OPENAI, JSON_TEXT = "anthropic", "bedrock", "openai", "json_text"
+ANTHROPIC, BEDROCK, MANTLE, OPENAI, JSON_TEXT = "anthropic", "bedrock", "bedrock_mantle", "openai", "json_text"
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ def model_of(kind: str, client: Any) -> Model:
     makers: dict[str, Callable[[], Model]] = {
         ANTHROPIC: lambda: anthropic_model(client, "a-model"),
         BEDROCK: lambda: anthropic_model(client, "anthropic.a-model-v1:0"),
+        MANTLE: lambda: anthropic_model(client, "anthropic.a-model"),
         OPENAI: lambda: openai_model(client, "a-model"),
         JSON_TEXT: lambda: json_text_model(complete),
     }

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapter_cases import ANTHROPIC, BEDROCK, JSON_TEXT, OPENAI, AdapterCases, Link, ToolCallingCases, model_of
+from adapter_cases import (
+    ANTHROPIC,
+    BEDROCK,
+    JSON_TEXT,
+    MANTLE,
+    OPENAI,
+    AdapterCases,
+    Link,
+    ToolCallingCases,
+    model_of,
+)
 from looplab.provider import KEY, SAID, Provider, Refusal, in_order, serving
 from support import run
 
@@ -37,7 +47,6 @@ NEEDED = "the clients of the providers are not installed: pip install -e '.[wire
 anthropic = pytest.importorskip("anthropic", reason=NEEDED)
 openai = pytest.importorskip("openai", reason=NEEDED)
 
-MANTLE = "anthropic, at Bedrock's newer address"
 WRONG_KEY = "sk-not-the-key-0123456789"
 CLIENTS: dict[str, Callable[[str, str], Any]] = {
     ANTHROPIC: lambda url, key: anthropic.Anthropic(base_url=url, api_key=key, max_retries=0),
@@ -47,7 +56,7 @@ CLIENTS: dict[str, Callable[[str, str], Any]] = {
     OPENAI: lambda url, key: openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0),
 }
 CLIENTS[JSON_TEXT] = CLIENTS[OPENAI]
-KINDS = [ANTHROPIC, BEDROCK, OPENAI, JSON_TEXT]
+KINDS = [ANTHROPIC, BEDROCK, MANTLE, OPENAI, JSON_TEXT]
 MAY_PASS = (
     *(anthropic.RateLimitError, anthropic.InternalServerError, anthropic.APIConnectionError),
     *(openai.RateLimitError, openai.InternalServerError, openai.APIConnectionError),
@@ -92,7 +101,7 @@ class TestJsonTextOnTheWire(AdapterCases):
 
 
 class TestAdaptersOnTheWire(ToolCallingCases):
-    @pytest.fixture(params=[ANTHROPIC, BEDROCK, OPENAI])
+    @pytest.fixture(params=[ANTHROPIC, BEDROCK, MANTLE, OPENAI])
     def link(self, request: pytest.FixtureRequest, link_of: Callable[..., Link]) -> Link:
         return link_of(request.param)
 
@@ -101,9 +110,9 @@ GO = {"role": "user", "content": "go"}
 TEXT = {"type": "text", "text": "Hurry."}
 
 
-def uses(*ids: str, name: str = "t", **rest: Any) -> Json:
+def uses(*ids: str, name: str = "t") -> Json:
     return {"role": "assistant", "content": [
-        {"type": "tool_use", "id": call_id, "name": name, "input": {}} | rest for call_id in ids]}
+        {"type": "tool_use", "id": call_id, "name": name, "input": {}} for call_id in ids]}
 
 
 def gives(*ids_or_blocks: str | Json) -> Json:
@@ -112,8 +121,7 @@ def gives(*ids_or_blocks: str | Json) -> Json:
         for part in ids_or_blocks]}
 
 
-@pytest.mark.parametrize("kind", [ANTHROPIC, BEDROCK, MANTLE])
-@pytest.mark.parametrize(("request_", "said"), [
+REFUSED_BY_ANTHROPIC = [
     ({"messages": [GO, uses("a"), GO]}, "without `tool_result` blocks immediately after: a"),
     ({"messages": [GO, uses("a", "b"), gives("a"), gives("b")]}, "without `tool_result` blocks immediately after: b"),
     ({"messages": [GO, uses("a"), gives(TEXT, "a")]}, "without `tool_result` blocks immediately after: a"),
@@ -123,13 +131,16 @@ def gives(*ids_or_blocks: str | Json) -> Json:
     ({"messages": [uses("a"), gives("a")]}, 'first message must use the "user" role'),
     ({"messages": [GO], "tools": [{"name": "get weather", "input_schema": {"type": "object"}}]}, "tools.0.name"),
     ({"messages": [GO], "tools": [{"name": "t", "input_schema": {"properties": {}}}]}, "type: must be 'object'"),
-])
-def test_what_anthropic_refuses_is_a_400_of_its_own_clients(
-        kind: str, request_: Json, said: str, provider: Provider, url: str) -> None:
-    provider.answer = in_order([final("ok")])
-    with CLIENTS[kind](url, KEY) as client, pytest.raises(anthropic.BadRequestError) as caught:
-        client.messages.create(model="m", max_tokens=9, **request_)
-    assert caught.value.status_code == 400 and said in str(caught.value.body)
+]
+
+
+@pytest.mark.parametrize("kind", [ANTHROPIC, BEDROCK, MANTLE])
+def test_what_anthropic_refuses_is_a_400_of_its_own_clients(kind: str, url: str) -> None:
+    with CLIENTS[kind](url, KEY) as client:
+        for request, said in REFUSED_BY_ANTHROPIC:
+            with pytest.raises(anthropic.BadRequestError) as caught:
+                client.messages.create(model="m", max_tokens=9, **request)
+            assert caught.value.status_code == 400 and said in str(caught.value.body)
 
 
 def asked(*ids: str, name: str = "t", **rest: Any) -> Json:
@@ -141,7 +152,7 @@ def result_of(call_id: str) -> Json:
     return {"role": "tool", "tool_call_id": call_id, "content": "1"}
 
 
-@pytest.mark.parametrize(("request_", "said"), [
+REFUSED_BY_OPENAI = [
     ({"messages": [GO, asked("a"), GO]}, "did not have response messages: a"),
     ({"messages": [GO, asked("a", "b"), result_of("a"), GO, result_of("b")]}, "did not have response messages: b"),
     ({"messages": [GO, result_of("a"), asked("a")]}, "must be a response to a preceding message"),
@@ -149,13 +160,15 @@ def result_of(call_id: str) -> Json:
     ({"messages": [GO, asked("a", name="functions.t"), result_of("a")]}, "string does not match pattern"),
     ({"messages": [GO, asked("a", tool_calls=[])]}, "expected an array with minimum length 1"),
     ({"messages": [GO], "tools": [{"type": "function", "function": {"name": "t", "parameters": {}}}]}, "type: must be"),
-])
-def test_what_openai_refuses_is_a_400_of_its_own_client(
-        request_: Json, said: str, provider: Provider, url: str) -> None:
-    provider.answer = in_order([final("ok")])
-    with CLIENTS[OPENAI](url, KEY) as client, pytest.raises(openai.BadRequestError) as caught:
-        client.chat.completions.create(model="m", **request_)
-    assert caught.value.status_code == 400 and said in str(caught.value.body)
+]
+
+
+def test_what_openai_refuses_is_a_400_of_its_own_client(url: str) -> None:
+    with CLIENTS[OPENAI](url, KEY) as client:
+        for request, said in REFUSED_BY_OPENAI:
+            with pytest.raises(openai.BadRequestError) as caught:
+                client.chat.completions.create(model="m", **request)
+            assert caught.value.status_code == 400 and said in str(caught.value.body)
 
 
 def test_a_rate_limit_and_an_overload_are_waited_out(any_link: Link) -> None:
@@ -235,7 +248,7 @@ def assert_hidden(secret: str, error: BaseException) -> None:
 def test_a_key_that_cannot_be_sent_is_refused_when_the_model_is_made_and_not_shown(
         kind: str, key: str, url: str) -> None:
     with CLIENTS[kind](url, key) as client, pytest.raises(ValueError, match="the client's api_key") as caught:
-        anthropic_model(client, "m") if kind in (ANTHROPIC, BEDROCK) else openai_model(client, "m")
+        anthropic_model(client, "m") if kind in (ANTHROPIC, BEDROCK, MANTLE) else openai_model(client, "m")
     assert_hidden(WRONG_KEY, caught.value)
 
 
