@@ -547,7 +547,8 @@ def with_retries(fn: Callable[P, T], on: tuple[type[Exception], ...] = (TimeoutE
     """Return `fn`, called again after each of `waits` seconds while it raises one of `on`; its last exception passes.
 
     `jitter()` is added to each wait, so that many who failed at once do not come back at once. Wrapping a function
-    says that it is safe to repeat: a read is, a write whose answer was lost is not.
+    says that it is safe to repeat: a read is, a write whose answer was lost is not. A provider's 400 is never asked
+    again, whatever `on` says.
     """
     on, waits = tuple(on), tuple(waits)
 
@@ -558,7 +559,9 @@ def with_retries(fn: Callable[P, T], on: tuple[type[Exception], ...] = (TimeoutE
                 return fn(*args, **kwargs)
             except Stop:  # a decision, not a failure
                 raise
-            except on:
+            except on as error:
+                if getattr(error, "status_code", None) == 400:  # a provider's word for a request that is wrong
+                    raise
                 sleep(wait + jitter())
         return fn(*args, **kwargs)
 

@@ -720,6 +720,19 @@ def test_a_busy_provider_is_asked_again_and_one_that_refuses_is_not(kind):
     assert slept == [1, 2, 4]
 
 
+@pytest.mark.parametrize("kind", [ANTHROPIC, OPENAI, JSON_TEXT])
+def test_a_400_is_never_asked_again_whatever_is_said_to_be_worth_a_retry(kind):
+    link = link_of(kind)
+    slept: list[float] = []
+    patient = with_retries(link.model, on=(Exception,), sleep=slept.append, jitter=float)
+    link.provider.answer = in_order([Refusal(404), *weather_script()])
+    assert run(patient, weather_world()[0]).status == "done" and slept == [1]
+    link.provider.answer = in_order([Refusal(400), *weather_script()])
+    with pytest.raises(StatusError, match="^400"):
+        run(patient)
+    assert slept == [1]
+
+
 # --- JSON text ------------------------------------------------------------------------------------------------
 
 

@@ -203,6 +203,15 @@ def test_what_the_provider_refuses_is_not_asked_again(any_link: Link, status: in
     assert slept == [] and len(any_link.provider.requests) == 1
 
 
+def test_a_400_is_never_asked_again_whatever_is_said_to_be_worth_a_retry(any_link: Link) -> None:
+    slept: list[float] = []
+    patient = with_retries(any_link.model, on=(Exception,), sleep=slept.append)
+    any_link.provider.answer = in_order([Refusal(400), *weather_script()])
+    with pytest.raises((anthropic.BadRequestError, openai.BadRequestError)):
+        run(patient)
+    assert slept == []
+
+
 def test_a_server_that_is_not_there_is_asked_again() -> None:
     with serving(Provider(in_order([]))) as address:
         pass

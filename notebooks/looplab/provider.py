@@ -512,7 +512,7 @@ class StatusError(Exception):
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
-        self.status = status
+        self.status_code = status
 
 
 class BusyError(StatusError):
