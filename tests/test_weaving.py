@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from looplab import weave
 from looplab.weave import AGENTLOOP, Cell, explain_difference, find_cells
 
 ROOT = AGENTLOOP.parent
+PLAIN = (ROOT / "tests/fixtures/plain.py").read_text(encoding="utf-8")
 CELLS = find_cells("agentloop")
 BUILDING = sorted({cell.notebook for cell in CELLS})
 
@@ -75,6 +77,29 @@ def test_the_file_as_of_a_notebook_passes_that_stage(notebook: Path, judged: Jud
     rows = judged(notebook.stem)
     assert {row["stage"] for row in rows} == set(range(1, min(int(notebook.name[:2]), 5) + 1))
     assert [row for row in rows if row["outcome"] != "passed"] == []
+
+
+def test_the_interview_loop_of_00_and_05_is_the_plain_solution_that_passes_all_stages() -> None:
+    shown = find_cells("whole")
+    assert [cell.notebook.name[:2] for cell in shown] == ["00", "05"]
+    for cell in shown:
+        assert cell.source.startswith("def run_agent(") and len(cell.source.splitlines()) == 25
+        assert f"\n\n{cell.source}\n" in PLAIN
+
+
+def test_the_diff_in_05_goes_from_the_interview_loop_to_the_reference() -> None:
+    text = (ROOT / "notebooks/05_exits.ipynb").read_text(encoding="utf-8")
+    [source] = ["".join(cell["source"]) for cell in json.loads(text)["cells"] if "```diff\n" in cell["source"]]
+    diff = source.split("```diff\n")[1].split("\n```")[0].split("\n")
+    reference = next(cell.source for cell in CELLS if cell.id == "continue-agent")
+    for line in diff:
+        sign, code, comment = re.fullmatch(r"([+-]) (.*?)(?: +# (.*))?", line).groups()
+        assert bool(comment) == (sign == "+"), f"{line}: what comes in has its reason beside it"
+        parts = re.findall(r"[\w.]+\(|except \w+", code) if sign == "+" else [code.partition("...")[0]]
+        assert parts and all(part in (reference if sign == "+" else PLAIN) for part in parts), line
+    reasons = " ".join(diff)
+    for reason in ("own copies", "fresh ids", "Ctrl-C", "Stop", "`watch`", "can go on", "measured once"):
+        assert reason in reasons
 
 
 def test_cells_of_the_demo_come_last_wherever_they_stand(tmp_path: Path) -> None:
