@@ -12,8 +12,10 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from contextlib import closing
 from copy import deepcopy
 from functools import reduce
+from http.client import HTTPConnection
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -382,6 +384,19 @@ def test_what_is_no_request_is_refused_in_words(served):
     assert "not a JSON object" in str(post(f"{url}/v1/messages", [1]))
     assert post(f"{url}/v1/models", OPENAI)[0] == 404
     assert post(f"{url}/v1/messages", changed(ANTHROPIC, "max_tokens", 0))[0] == 400
+
+
+@pytest.mark.parametrize("length", ["many", "-1", "", None])
+def test_a_request_whose_length_is_no_number_is_refused_in_words(served, length):
+    _, url = served
+    connection = HTTPConnection(url.removeprefix("http://"), timeout=20)
+    with closing(connection):
+        connection.putrequest("POST", "/v1/messages")
+        for name, value in (BEARER | ({} if length is None else {"content-length": length})).items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        with connection.getresponse() as response:
+            assert response.status == 400 and b"not a JSON object" in response.read()
 
 
 def test_it_remembers_what_it_was_sent(served):

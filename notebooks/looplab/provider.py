@@ -568,7 +568,8 @@ def handler_of(provider: Provider, log: Callable[[str], object]) -> type[BaseHTT
                 self.send_json(404, OPENAI.error(Refusal(404, SAID[404])))
 
         def do_POST(self) -> None:
-            text = self.rfile.read(int(self.headers.get("content-length", 0)))
+            length = self.headers.get("content-length", "")
+            text = self.rfile.read(int(length) if length.isdecimal() else 0)
             try:
                 body = json.loads(text.decode("utf-8"))
             except (ValueError, RecursionError):
