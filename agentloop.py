@@ -1416,11 +1416,11 @@ UNSENDABLE = r"""header value:? b?['"]|UnicodeEncodeError\('(?!utf-8)"""  # and 
 
 
 def quoted_key(error: BaseException, keys: Iterable[str] = ()) -> str:
-    """Say what key an exception, or one that it came from, quotes: one that was sent, or one that cannot be; or "".
+    """Say which kind of key an exception, or one that it came from, quotes, sent or not to be sent; "" if none.
 
-    To the keys given come the secret headers of its request. One of less than 8 letters is none, for local servers
-    take any word; a longer word hides each sentence that holds it. A part of a key, or a percent-encoded one, is not
-    found.
+    Looked for are the keys given, and the secret headers of its request. Less than 8 letters are no key, for local
+    servers take any word; a longer word hides each sentence that holds it. A part of a key, or a percent-encoded one,
+    is not found.
     """
     links, keys = [error], list(keys)
     for link in links:  # it grows
