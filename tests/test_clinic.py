@@ -39,6 +39,7 @@ CAUGHT_BY = {name: f"tests/{file}::test_{test}" for file, tests in {
         "one_step_too_many": "one_step_too_few_stops_the_run",
         "budget_one_token_short": "a_budget_that_just_covers_the_next_prompt_lets_the_call_happen",
         "replies_not_counted": "tokens_are_the_prompt_and_the_reply_of_every_step",
+        "stopped_run_has_an_answer": "a_stopped_run_has_no_answer",
     },
     "spec/test_stage_3_registry.py": {
         "tool_error_ends_the_run": "a_tool_that_raises_becomes_an_observation",
@@ -53,7 +54,6 @@ CAUGHT_BY = {name: f"tests/{file}::test_{test}" for file, tests in {
         "ran_but_reported_failed": "a_result_that_is_not_json_says_that_the_tool_did_run",
     },
     "test_loop.py": {
-        "stopped_run_has_an_answer": "every_run_ends_by_exactly_one_exit_with_one_result_per_call",
         "model_edits_the_record": "the_list_is_appended_to_and_never_edited_by_what_is_shown",
         "ids_doubled": "ids_are_unique_text_and_results_keep_their_calls",
         "cut_off_call_runs": "a_reply_with_a_stop_reason_keeps_its_text_counts_its_usage_and_runs_no_call",
@@ -211,6 +211,20 @@ def test_what_speaks_against_a_wrong_diagnosis_leaves_the_hints_something_to_say
         assert fault.wrong not in words and not any(part in words for part in (fault.rule, fault.where, fault.compare))
         assert set(re.findall(r"\d{3,}", words)) <= set(re.findall(r"\d{3,}", scene_of(fault).facts)), words
     assert len(set(fault.misses.values())) == 3
+
+
+@each_fault
+def test_what_speaks_against_a_wrong_diagnosis_is_true_of_its_run(fault):
+    scene, said = scene_of(fault), " ".join(fault.misses.values())
+    shown = " ".join([*(message["content"] for message in scene.messages), str(scene.messages), scene.facts])
+    assert all(words in shown for words in re.findall("“(.+?)”", said))
+    assert set(re.findall(r"exit is (?!not )(\w+)", said)) <= {scene.exit}
+    assert scene.exit not in re.findall(r"(?:exit is not|, not) (\w+)", said)
+    assert not (re.search("[Nn]o call reached", said) and scene.called)
+    assert scene.called or not re.search("(?<!o )call reached|What reached", said)
+    assert "no answer" not in said or scene.result.answer is None
+    assert "not asked again" not in said or [m["role"] for m in scene.messages].count("assistant") == 1
+    assert not (re.search("[Nn]o refusal", said) and any("ERROR" in m["content"] for m in scene.messages))
 
 
 def test_no_near_miss_is_written_twice():

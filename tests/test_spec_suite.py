@@ -64,6 +64,9 @@ SABOTAGES = {
         5, "if run.spent + prompt > token_budget", "if run.spent + prompt + 99 > token_budget"
     ),
     "the reply costs nothing": Sabotage(5, "else prompt + tokens", "else prompt"),
+    "a stopped run gives its last message": Sabotage(
+        5, '["content"] if status == "done" else None', '["content"]'
+    ),
     "six characters make a token": Sabotage(5, "len(encode(obj)) // 4", "len(encode(obj)) // 6"),
     "the step limit has a name of its own": Sabotage(5, 'run.end("step_limit")', 'run.end("max_steps")'),
 }
