@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -160,6 +161,13 @@ def test_why_the_suite_ended_too_early_is_one_sentence(words: str, why: str) -> 
     assert judging.why_it_ended(words) == why
 
 
+def test_a_notebook_is_no_file_to_judge_and_is_told_what_to_do(mine: Path) -> None:
+    shutil.copy(ROOT / "notebooks/05_exits.ipynb", "my_notebook.ipynb")
+    verdict = judge("my_notebook.ipynb", stage=1)
+    assert not verdict.holds and verdict.first[1] == (
+        "my_notebook.ipynb is a notebook: put its code into a file that ends in .py, as %%writefile does")
+
+
 def test_only_a_file_that_does_not_load_is_said_not_to(mine: Path, faulty: Verdict) -> None:
     mine.write_text("\n\nx = (", encoding="utf-8")
     assert judge(mine, stage=1).not_loaded == "SyntaxError, line 3"
@@ -221,5 +229,7 @@ def test_a_shell_is_told_by_the_exit_code(mine: Path, capsys: pytest.CaptureFixt
     assert "There is no file" in capsys.readouterr().out
     mine.write_text(PLAIN, encoding="utf-8")
     assert main(["my_agentloop.py", "--stage", "2"]) == 0
-    with pytest.raises(SystemExit):
-        main(["my_agentloop.py", "--stage", "7"])
+    for refused in (["my_agentloop.py", "--stage", "7"], ["."]):
+        with pytest.raises(SystemExit):
+            main(refused)
+    assert capsys.readouterr().err.endswith("error: . is a folder: give the path of a file, such as my_agentloop.py\n")

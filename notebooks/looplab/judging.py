@@ -156,6 +156,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("file", help="the file, such as my_agentloop.py")
     parser.add_argument("--stage", type=int, default=5, choices=list(STAGES), help="judge stages 1 to N, or all")
     options = parser.parse_args(arguments)
+    if Path(options.file).is_dir():
+        parser.error(f"{options.file} is a folder: give the path of a file, such as my_agentloop.py")
     verdict = judge(options.file, options.stage)
     print(verdict)
     return 0 if verdict.holds else 1

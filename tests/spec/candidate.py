@@ -123,6 +123,8 @@ def load(path: Path) -> tuple[ModuleType | None, str]:
     """
     if not path.is_file():
         return None, f"there is no file {path}"
+    if path.suffix == ".ipynb":
+        return None, f"{path.name} is a notebook: put its code into a file that ends in .py, as %%writefile does"
     module = sys.modules[MODULE] = ModuleType(MODULE)
     module.__file__ = str(path)
     _, error = run(lambda: exec(compile(path.read_bytes(), path, "exec", dont_inherit=True, optimize=0), vars(module)))
