@@ -487,6 +487,9 @@ WRONG = {
     "resume: a run that is done goes on": ("resume", 'if result.status == "done":', "if False:", "no ValueError came"),
     "cutting: what is said comes on top": (
         "cutting results", "(text[:max(0, most - len(note))] + note)[:most]", "text[:most] + note", "it has 2"),
+    "cutting: the number is not looked at": (
+        "cutting results", "cut(content, max_result_chars)", "cut(content, max_result_chars and 200)",
+        "it has 200 characters"),
     "cutting: nothing is said": ("cutting results", " + note)", ")", "it ends with"),
     "cutting: always": ("cutting results", "max_result_chars=None", "max_result_chars=200", "became 200"),
 }

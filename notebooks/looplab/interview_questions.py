@@ -27,8 +27,8 @@ QUESTIONS = [
         "messages", "Who runs the tool?",
         "Our code. The model can only ask. Between its request and our action lies every check there is.",
         "Is it enough to forbid a call in the prompt?",
-        "No, for no call. A prompt is a wish, and the model may ignore it. What holds is code: the registry, and the "
-        "checks before a run.", 1),
+        "No. A prompt is a wish, and the model may ignore it. What holds is code: the registry, and the checks before "
+        "a run.", 1),
     Question(
         "messages", "A reply has text and a call. Is it the answer?",
         "No. Only a reply without calls is. The text is kept in the list, the call is run, and the model is asked "
