@@ -228,6 +228,8 @@ def test_a_file_that_ends_the_suite_is_to_be_mended_too(tmp_path, processes_of_t
 def test_what_the_interviewer_says_depends_on_what_does_not_hold(tmp_path):
     state = begin(tmp_path, released=5)
     for old, new, heard in (
+            ('f"ERROR: {name} failed: {type(error).__name__}: {error}"', "print(error)",
+             "A tool raises. What does the model read then?"),
             ("if not calls: ", "if reply.content: ", "Which line ends the run, and what does it ask of the reply?"),
             ("if spent + prompt >", "if spent >", "What do you compare with the budget, and at which moment?"),
             ("token_budget=4000", "token_budget=2000",

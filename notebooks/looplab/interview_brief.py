@@ -97,7 +97,7 @@ PARTS = [
         "Walk one call through execute, from its name to the text.",
         "Think of the three things that can go wrong with a call, in order.", 3, {
             "exception": "Which line of yours can still raise?",
-            "raises": "Which line of yours can still raise?",
+            "raises": "A tool raises. What does the model read then?",
             "refused at registration": "What do you look at before a tool is in the registry?",
             "not ascii": "Read me the observation letter by letter."}),
     Part("loop", "Loop", (6, 8, 10), 4, [
