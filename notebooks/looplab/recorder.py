@@ -176,7 +176,8 @@ def parse(function: FunctionType) -> ast.FunctionDef:
     except (OSError, SyntaxError):
         tree = None
     if not isinstance(tree, ast.FunctionDef):
-        raise ValueError(f"the source of {function.__name__} cannot be read; define it with def in a cell or a file")
+        raise ValueError(f"the source of {function.__name__} cannot be read; define it with def, in a file, or in a "
+                         "cell that does not begin with %%")
     return tree
 
 
