@@ -172,7 +172,7 @@ class CostExplorer(Bench):
         limits.add_class("ll-limits")
         shapes = fields(self.start, self.written, self.result, self.cut_to)
         prices_row = fields(self.prompt, self.reply, self.cached, self.to_cache, self.as_of)
-        held = view.area(view.note(f"Each number is from 0 to {MOST:,}."))
+        held = view.area(f'<span class="ll-muted">Each number is from 0 to {MOST:,}.</span>')
         super().__init__(limits, shapes, prices_row, held, self.caching, self.trimming, self._view, hook="costs")
         for control in (self.steps, self.start, self.written, self.result, self.prompt, self.reply, self.cached,
                         self.to_cache, self.as_of, self.caching, self.trimming, self.cut_to):
