@@ -15,7 +15,7 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 from looplab.coding import CODING_TASK, DIAGNOSIS, add_works, calculator_world, diagnoses
-from looplab.endings import KINDS, look_registry, scripts
+from looplab.endings import look_registry, reply_of, scripts
 from looplab.judging import judge
 from support import PLENTY, assert_closed, at_call, observations, raises, random_script, takes, tool
 
@@ -106,7 +106,7 @@ def test_both_loops_give_equal_results_on_every_script_of_up_to_three_replies(to
 
     async def compare():
         for kinds in scripts(3):
-            replies = [KINDS[kind] for kind in kinds]
+            replies = [reply_of(agentloop, kind) for kind in kinds]
             limits = {"max_steps": len(kinds), "token_budget": token_budget}
             result = await run_agent_async("Look.", awaited(ScriptedModel(replies)), registry, **limits)
             assert result == run_agent("Look.", ScriptedModel(replies), registry, **limits), kinds
@@ -636,7 +636,7 @@ def test_the_events_of_every_script_of_up_to_three_replies_obey_the_grammar():
 
     async def go():
         for kinds in scripts(3):
-            model = awaited(ScriptedModel([KINDS[kind] for kind in kinds]))
+            model = awaited(ScriptedModel([reply_of(agentloop, kind) for kind in kinds]))
             events = await collected("Look.", model, registry, max_steps=len(kinds), safe={"look"})
             assert_grammar(events, events[-1].result)
 

@@ -30,7 +30,8 @@ def test_a_person_decides_with_buttons(notebook, dark):
     page.locator(".t-approve").press("Space")
     shows(page, ".t-say", "A person said yes to")
     shows(page, ".t-list", "5000 rupees were paid back.")
-    assert page.locator(".t-approve").is_disabled() and page.locator(".t-waiting").inner_text().startswith("Nobody")
+    page.wait_for_selector(".t-approve:disabled")
+    assert page.locator(".t-waiting").inner_text().startswith("Nobody")
     page.locator(".t-preset label", has_text="two refunds").click()
     shows(page, ".t-waiting", "amount=2500")
     page.locator(".t-reject").click()
@@ -44,7 +45,7 @@ def test_a_recorded_run_is_walked_step_by_step(notebook, dark):
     shows(page, ".t-say", "Step 1 of 8: the model took 0.8 s and asked for get_order")
     page.locator(".t-last").click()
     shows(page, ".t-list", "step_limit")
-    assert page.locator(".t-next").is_disabled()
+    page.wait_for_selector(".t-next:disabled")
     page.locator(".t-preset label, .t-choice label", has_text="run_c").click()
     shows(page, ".t-say", "The tool took 31 s.")
     assert page.locator(".t-table tr[aria-current]").count() == 1

@@ -122,7 +122,7 @@ def test_a_prediction_shows_the_truth_after_the_guess(notebook):
     assert "three" not in page.locator(".t-predict").inner_html()
     page.locator(".t-option-2").press("Enter")
     shows(page, ".t-truth", "Not so. You guessed four; the run says three. So.")
-    assert page.locator(".t-option-1").is_disabled()
+    page.wait_for_selector(".t-option-1:disabled")
 
 
 EVIL = '<img src=x onerror="document.title = 1">'

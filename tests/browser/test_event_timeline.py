@@ -33,7 +33,7 @@ def shows(page, selector, text):
 def test_a_run_is_walked_event_by_event(notebook, dark):
     page = notebook(TIMELINE, dark=dark)
     shows(page, ".t-say", "Exit: done. The run took 2 turns.")
-    assert page.locator(".t-next").is_disabled()
+    page.wait_for_selector(".t-next:disabled")
     page.locator(".t-first").click()
     shows(page, ".t-say", "The system message stands in the list")
     for number in range(2, 6):

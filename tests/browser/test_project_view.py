@@ -34,7 +34,7 @@ def test_a_run_is_walked_from_the_keyboard(notebook, dark):
     page.locator(".t-last").press("Space")
     shows(page, ".t-side", "The run stopped with done. The verifier: it did not succeed.")
     shows(page, ".t-position", "3 / 3")
-    assert page.locator(".t-last").is_disabled()
+    page.wait_for_selector(".t-last:disabled")
     page.locator(".t-choice label", has_text="the same").click()
     shows(page, ".t-position", "1 / 3")
 

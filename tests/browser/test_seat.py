@@ -59,7 +59,8 @@ def test_the_seat_is_played_to_done_with_the_keyboard_alone(notebook, dark):
     reply(page, "It is 86.0 F in Pune.")
     assert say(page).startswith("Exit: done.")
     assert page.locator(".t-seat .ll-end").inner_text().split() == ["exit", "done"]
-    assert page.locator(".t-send").is_disabled() and page.locator(".t-text textarea").is_disabled()
+    page.wait_for_selector(".t-send:disabled")
+    page.wait_for_selector(".t-text textarea:disabled")
 
 
 def test_the_seat_is_played_to_step_limit_and_back_with_the_keyboard_alone(notebook):
@@ -108,10 +109,10 @@ def test_what_is_not_json_yet_is_kept_and_told_and_cannot_be_sent(notebook):
     write(page, "args", '{"celsius": 30')
     page.wait_for_function("document.querySelector('.t-note').textContent.includes('Not JSON yet')")
     assert page.locator(".t-args input").input_value() == '{"celsius": 30'
-    assert page.locator(".t-send").is_disabled()
+    page.wait_for_selector(".t-send:disabled")
     page.keyboard.type("}")
     page.wait_for_function("document.querySelector('.t-note').textContent.includes('Reads as c_to_f(celsius=30).')")
-    assert page.locator(".t-send").is_enabled()
+    page.wait_for_selector(".t-send:enabled")
 
 
 def test_a_reply_that_is_cut_off_ends_the_run_with_the_keyboard_alone(notebook):

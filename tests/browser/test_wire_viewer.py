@@ -38,7 +38,8 @@ def test_a_message_is_lit_on_both_sides_and_nothing_moves(notebook, dark):
     shows(page, ".t-say", "The specs are lines of the system text")
     shows(page, ".t-position", "6 / 6")
     shows(page, ".t-ours .ll-now", "specs = [")
-    assert page.locator(".t-next").is_disabled() and page.locator(".t-wire").bounding_box()["height"] == height
+    page.wait_for_selector(".t-next:disabled")
+    assert page.locator(".t-wire").bounding_box()["height"] == height
 
 
 @THEMES
