@@ -161,9 +161,7 @@ class CallBench(Bench):
         begun = draft.begun_call() if draft.is_ready else None
         was_tried = begun == (self.tried.call.name, self.tried.call.args)
         self._say.value = tried_html(self.tried, self._times) if was_tried else untried_html(self.tried)
-        said = fields_note(draft)
-        view.mark_invalid(self.args, "ll-bad" in said)
-        self._note.value = said
+        view.tell(self.args, self._note, fields_note(draft))
         self.run_button.disabled = not begun
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
 

@@ -30,7 +30,8 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 from PIL import Image
 
-from agentloop import AgentResult, Json, ScriptedModel, ToolRegistry, asks, call, count_tokens, final, run_agent
+from agentloop import (AgentResult, Json, ScriptedModel, ToolRegistry, asks, call, count_tokens, encode, final,
+                       run_agent)
 from looplab.view import STYLE, cut, plural, twin_html
 
 PALETTE = dict(re.findall(r"--ll-([a-z-]+): (#[0-9A-F]{6})", STYLE[: STYLE.index("}")]))  # the light theme's
@@ -474,9 +475,9 @@ def measured(results: Sequence[AgentResult]) -> Plot:
     steps = [result.steps for result in results]
     if not steps or steps != sorted(set(steps)):
         raise ValueError("measured takes one or more runs, each with more steps than the one before")
-    again = [sum(len(json.dumps(messages[:i], ensure_ascii=False)) for i, message in enumerate(messages)
-                 if message["role"] == "assistant") for messages in (result.messages for result in results)]
-    once = [sum(len(json.dumps(message, ensure_ascii=False)) for message in result.messages) for result in results]
+    again = [sum(len(encode(result.messages[:i])) for i, message in enumerate(result.messages)
+                 if message["role"] == "assistant") for result in results]
+    once = [sum(len(encode(message)) for message in result.messages) for result in results]
     sentence = (f"In {plural(steps[-1], 'step')} each message once is {once[-1]:,} characters, "
                 f"the whole list each step {again[-1]:,}: {show(again[-1] / once[-1])} times.")
     series = {"whole list each step": again, "each message once": once}

@@ -11,8 +11,8 @@ import ipywidgets as widgets
 from agentloop import Json, ModelReply, ToolCall
 from looplab.typed import NotJson, read_json, trouble
 from looplab.view import (
-    area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, mark_invalid, on_enter,
-    plural, word,
+    area, button, call_text, choices, code, controls, escape, field, guarded, json_text, mark, on_enter, plural, tell,
+    word,
 )
 
 SAMPLES = {"string": "…", "integer": 0, "number": 0, "boolean": True}
@@ -174,9 +174,7 @@ class ReplyForm(widgets.VBox):
             return
         draft, closed = self.draft, self.text.disabled
         self.args.placeholder = sample_args(self._specs.get(draft.tool))
-        said = fields_note(draft)
-        mark_invalid(self.args, "ll-bad" in said)
-        self._note.value = said
+        tell(self.args, self._note, fields_note(draft))
         self._forecast.value = f'<p class="ll-preview">{"No reply is due." if closed else forecast(draft)}</p>'
         self.add.disabled = closed or not draft.is_ready or not draft.begun_call()
         self.on_change()

@@ -179,9 +179,7 @@ class ValidatorBench(Bench):
         self._say.value = verdict_html(self.judgement)
         self._checks.value = f'<p class="ll-head">The checks, in their order</p>{checks_html(self.judgement.checks)}'
         for field, text, note in zip((self.schema, self.args), typed, (self._schema_note, self._args_note)):
-            said = json_note(text)
-            view.mark_invalid(field, "ll-bad" in said)
-            note.value = said
+            view.tell(field, note, json_note(text))
 
     def twin(self) -> list[Block]:
         """Return the two texts, the verdict and the checks."""

@@ -148,9 +148,13 @@ def sentence(content: str) -> str:
     return f'<p class="ll-say" role="status">{content}</p>'
 
 
-def mark_invalid(field: Any, is_invalid: bool) -> None:
-    """Tell a screen reader whether what a field holds can be read; before its note, after which keys.js looks."""
-    (field.add_class if is_invalid else field.remove_class)("ll-invalid")
+def tell(field: Any, note: Any, said: str) -> None:
+    """Say in the note under a field what it holds; a bad note marks the field as invalid for a screen reader too.
+
+    The mark comes first, for keys.js looks at it after the note.
+    """
+    (field.add_class if "ll-bad" in said else field.remove_class)("ll-invalid")
+    note.value = said
 
 
 def note(text: Any, bad: bool = False) -> str:
